@@ -12,9 +12,10 @@ const (
 	idleTime = 5 * time.Second
 )
 
-// joins reports whether the id has been held for long enough to join beside other members (strategy primary).
-func (a *Allocator) joins() bool {
-	return !a.tenure.Working.Empty() && a.clock.Since(a.work.since) >= a.view.owner.Wish.GiveBackAfter
+// joins has the own id if it has been held for long enough to join beside other members (strategy primary).
+func (a *Allocator) joins() map[int]bool {
+	at := a.tenure.Working
+	return map[int]bool{at.ID: !at.Empty() && a.clock.Since(a.work.since) >= a.view.owner.Wish.GiveBackAfter}
 }
 
 // joinIn is how much later a holder plans that is not among those that divide the partitions yet, or whose partitions are idle.

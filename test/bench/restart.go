@@ -31,6 +31,8 @@ type rolled struct {
 	server   server
 	// revisions is how often the Deployment changed, its status included.
 	revisions int
+	// controller are the controller's requests.
+	controller int
 	// unreleased is how many pods did not give their slot back in time.
 	unreleased int
 	// waits has, for each time that an id went to another pod, how long both were there and not
@@ -47,7 +49,7 @@ const carefulShare = 5
 // restart measures a rolling restart with the usual strategy, and of fewer replicas with one that keeps every pod.
 func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"strategy", "planned by", "replicas", "total s", "owner writes", "conflicts", "releases too late", "Deployment revisions", "pod lists", "requests",
+		"strategy", "planned by", "replicas", "total s", "owner writes", "conflicts", "releases too late", "Deployment revisions", "pod lists", "requests", "controller's requests",
 		"owner events MB", "all events MB", "received MB", "server CPU s", "wait p50 s", "wait p99 s", "wait max s", "gap max s",
 	}}
 	var failed error
@@ -75,7 +77,7 @@ func (r rolled) line() []string {
 	mb := func(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 1, 64) }
 	return []string{
 		r.strategy, string(r.planner), strconv.Itoa(r.replicas), seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.unreleased), strconv.Itoa(r.revisions), strconv.Itoa(r.counts.podLists),
-		strconv.Itoa(r.counts.total), mb(r.server.ownerEvents), mb(r.server.events), mb(float64(r.counts.received)), strconv.FormatFloat(r.server.cpu, 'f', 1, 64),
+		strconv.Itoa(r.counts.total), strconv.Itoa(r.controller), mb(r.server.ownerEvents), mb(r.server.events), mb(float64(r.counts.received)), strconv.FormatFloat(r.server.cpu, 'f', 1, 64),
 		seconds(percentile(r.waits, 50)), seconds(percentile(r.waits, 99)), seconds(percentile(r.waits, 100)), seconds(percentile(r.gaps, 100)),
 	}
 }
@@ -114,6 +116,10 @@ func (w *workload) restart(ctx context.Context, p *player, log *history, n int, 
 	if err != nil {
 		return r, err
 	}
+	requests, err := w.controls(ctx)
+	if err != nil {
+		return r, err
+	}
 	before, from := w.count.counts(), time.Now()
 	served, err := readServer(ctx, w.env.Client)
 	if err != nil {
@@ -141,6 +147,11 @@ func (w *workload) restart(ctx context.Context, p *player, log *history, n int, 
 		return r, err
 	}
 	r.server, r.counts, r.revisions = after.since(served), w.count.counts().since(before), seen()
+	controls, err := w.controls(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.controller = controls - requests
 	if err := p.ready(ctx, n); err != nil {
 		return r, err
 	}

@@ -34,17 +34,20 @@ func (p *pass) wrote(name string, written *podMeta) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	p.metas[name] = written
-	for i := range p.world.Pods {
-		q := &p.world.Pods[i]
-		if q.Name != name {
-			continue
-		}
+	q := p.pod(name)
+	if q == nil {
+		return
+	}
+	if q.Proposal, q.Told = receipt.ProposalOf(written); !q.Agent || q.Former.State == receipt.None {
 		q.Receipt, _ = receipt.Of(written, p.ref.String())
-		q.Hidden = hidden(written, q.Receipt)
-		q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
-		// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
-		q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
-		q.ID, q.Count, q.Identity = written.Annotations[store.IDKey], written.Annotations[store.CountKey], written.Annotations[store.IdentityKey]
+	}
+	q.Hidden = hidden(written, q.Receipt)
+	q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
+	// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
+	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
+	q.ID, q.Count, q.Identity = written.Annotations[store.IDKey], written.Annotations[store.CountKey], written.Annotations[store.IdentityKey]
+	if q.Agent {
+		p.temper.memory.see(q, p.world.Now)
 	}
 }
 

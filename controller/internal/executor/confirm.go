@@ -28,7 +28,7 @@ func (p *pass) confirm(ctx context.Context) error {
 	locks := make([]heart.Lock, 0, len(list))
 	for _, r := range list {
 		p.strange = p.strange || p.metas[r.Pod] == nil
-		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
+		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt, Overdue: r.Overdue(p.world.Now)})
 	}
 	if err := p.elsewhere(ctx); err != nil {
 		return err

@@ -144,6 +144,7 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil || damped {
 		return err
 	}
+	p.planned(d.Plan)
 	if left := p.temper.takes.Sub(p.store.Clock.Now()); left > 0 { // what T3 has taken from a pod is taken again later
 		p.sooner(left)
 		d.Take = slices.DeleteFunc(d.Take, func(t heart.Take) bool { return !t.Begun })
@@ -163,7 +164,7 @@ func (p *pass) run(ctx context.Context) error {
 			err = errors.Join(err, wrong)
 		}
 	}
-	err = errors.Join(err, p.publish(ctx, d.Publish), p.caughtUp(ctx))
+	err = errors.Join(err, p.publish(ctx, d.Publish), p.propose(ctx, d.Propose), p.caughtUp(ctx))
 	p.rest(d)
 	if err == nil && len(d.Remove) > 0 {
 		err = p.remove(ctx)
@@ -213,7 +214,7 @@ func (p *pass) sooner(after time.Duration) {
 func (p *pass) mixed(waits bool) bool {
 	others := false
 	for _, q := range p.world.Pods {
-		others = others || !q.Assigned
+		others = others || !q.Assigned && !q.Agent
 		waits = waits || q.Assigned && p.ref.Rolls() && q.Controller != p.world.Owner.Revision
 	}
 	return others && waits

@@ -49,7 +49,7 @@ func (p *pass) look(ctx context.Context) error {
 		}
 	}
 	p.see(pods)
-	if (len(p.world.Pods) == 0 || !p.unlabelled()) && !p.unknown() && !p.temper.strangers {
+	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		return nil
 	}
 	cached := p.metas
@@ -67,14 +67,21 @@ func (p *pass) unlabelled() bool {
 	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
 }
 
-// unknown reports whether the map names a pod that the cache does not have. It is gone, or it takes for itself.
+// unknown reports whether the owner's annotations name a pod that the cache does not have, and never had. It is gone, or it takes for itself. One that the
+// cache had is gone: in a rolling update such pods are no reason to list. A StatefulSet may have made another pod of that name, without the label.
 func (p *pass) unknown() bool {
-	for _, name := range p.owner.Record.State.Slots {
-		if p.metas[name] == nil {
-			return true
+	seen, unknown, state := make(map[string]bool, len(p.metas)), false, p.owner.Record.State
+	for name := range p.metas {
+		seen[name] = p.ref.Rolls()
+	}
+	for _, names := range []assignment.Slots{state.Slots, state.Handover} {
+		for _, name := range names {
+			seen[name] = seen[name] || p.temper.seen[name]
+			unknown = unknown || p.metas[name] == nil && !seen[name]
 		}
 	}
-	return false
+	p.temper.seen = seen
+	return unknown
 }
 
 // list reads the owner's pods from the API server, all of them.
@@ -142,6 +149,7 @@ func (p *pass) see(pods []corev1.Pod) {
 		p.world.Pods = append(p.world.Pods, q)
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
+	p.recall()
 }
 
 // ownerOf returns the owner as decisions need it.
@@ -150,7 +158,7 @@ func (p *pass) ownerOf() heart.Owner {
 	return heart.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o.Annotations[EvictKey], o.Count),
+		Limit: limit(o.Annotations[EvictKey], o.Count), Wish: o.Wish, RollsNow: o.RollsNow,
 	}
 }
 
@@ -175,10 +183,11 @@ func limit(text string, count int) int {
 // podOf returns what the decisions need of a pod.
 func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	q := heart.Pod{
-		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Placed: pod.Spec.NodeName != "",
+		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
 		Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion,
 		ID: pod.Annotations[store.IDKey], Count: pod.Annotations[store.CountKey], Identity: pod.Annotations[store.IdentityKey],
 	}
+	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
 	if q.Former.State == receipt.Locks && !q.Assigned {
 		q.Pod = q.Moved()

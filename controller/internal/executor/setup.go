@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -44,10 +45,14 @@ func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("label selector: %w", err)
 	}
+	ours, err := labels.NewRequirement(store.AssignLabel, selection.In, []string{store.AssignController, receipt.ByAgent})
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("label selector: %w", err)
+	}
 	o := cache.Options{
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:       {Label: labels.SelectorFromSet(labels.Set{store.AssignLabel: store.AssignController}), Transform: trimPod},
+			&corev1.Pod{}:       {Label: labels.NewSelector().Add(*ours), Transform: trimPod},
 			metaOf(replicaSets): {Label: labels.NewSelector().Add(*there), Transform: trimMeta},
 		},
 	}

@@ -200,7 +200,7 @@ func trimPod(o any) (any, error) {
 	}
 	pod.Spec, pod.Status, pod.ManagedFields, pod.Finalizers = spec, status, nil, nil
 	keep(pod.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
-	keep(pod.Annotations, receipt.Key, store.IDKey, store.CountKey, store.IdentityKey, assignment.DeletionCostKey, store.CompletionIndexLabel)
+	keep(pod.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.IdentityKey, assignment.DeletionCostKey, store.CompletionIndexLabel)
 	return pod, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // The cases in testdata are what the controller decides, by example. testdata/README.md says how to read and how to write them.
@@ -60,16 +61,11 @@ func (w *World) read(line string) error {
 	case "owner":
 		return w.readOwner(rest)
 	case "map":
-		w.Owner.State.Slots = assignment.Slots{}
-		for entry := range strings.FieldsSeq(rest) {
-			id, name, _ := strings.Cut(entry, "=")
-			n, err := strconv.Atoi(id)
-			if err != nil {
-				return err
-			}
-			w.Owner.State.Slots[n] = name
-		}
-		return nil
+		return readSlots(&w.Owner.State.Slots, rest)
+	case "requests":
+		return readSlots(&w.Owner.State.Handover, rest)
+	case "partitions":
+		return w.readPartitions(rest)
 	case "pod", "pods":
 		names, is, _ := strings.Cut(rest, ":")
 		for name := range strings.FieldsSeq(names) {
@@ -87,6 +83,41 @@ func (w *World) read(line string) error {
 		return w.readListed(rest)
 	}
 	return fmt.Errorf("unknown word %q", first)
+}
+
+func readSlots(to *assignment.Slots, text string) error {
+	*to = assignment.Slots{}
+	for entry := range strings.FieldsSeq(text) {
+		id, name, _ := strings.Cut(entry, "=")
+		n, err := strconv.Atoi(id)
+		if err != nil {
+			return err
+		}
+		(*to)[n] = name
+	}
+	return nil
+}
+
+// readPartitions reads how many there are, and which ids have which of them.
+func (w *World) readPartitions(text string) (err error) {
+	count, owners, _ := strings.Cut(text, " ")
+	wish := assignment.Wish{HasCount: true}
+	if wish.Count, err = strconv.Atoi(count); err != nil {
+		return err
+	}
+	row := assignment.Row{Count: wish.Count, Strategy: placement.DefaultName, Owners: placement.Owners{}}
+	for entry := range strings.FieldsSeq(owners) {
+		id, set, _ := strings.Cut(entry, "=")
+		n, err := strconv.Atoi(id)
+		if err != nil {
+			return err
+		}
+		if row.Owners[n], err = placement.Parse(set, wish.Count); err != nil {
+			return err
+		}
+	}
+	w.Owner.Wish, w.Owner.State.Row = wish, &row
+	return nil
 }
 
 // readOwner reads a Deployment whose current revision is "new", unless the words say more.
@@ -126,7 +157,7 @@ func (w *World) pod(name, text string) (Pod, error) {
 	p := Pod{Pod: proposal.Pod{
 		Name: name, UID: "uid-" + name, Created: now().Add(-time.Second), Controller: "new", Owned: true, Ordinal: proposal.NoOrdinal,
 		Receipt: receipt.Receipt{Share: receipt.Nothing()},
-	}, Assigned: true, Gated: true, Version: "7"}
+	}, Assigned: true, Gated: true, Version: "7", Proposal: receipt.Proposal{Share: receipt.Nothing()}}
 	for part := range strings.SplitSeq(text, ",") {
 		first, rest, _ := strings.Cut(strings.TrimSpace(part), " ")
 		if err := w.word(&p, first, rest); err != nil {
@@ -138,7 +169,7 @@ func (w *World) pod(name, text string) (Pod, error) {
 
 func (w *World) word(p *Pod, first, rest string) (err error) {
 	lock := func(begun bool) {
-		p.Receipt.State, p.Receipt.Begun, p.Text = receipt.Locks, begun, "bytes of "+p.Name
+		p.Receipt.State, p.Receipt.Begun, p.Text, p.Receipt.Write = receipt.Locks, begun, "bytes of "+p.Name, "w-"+p.Name
 		p.Receipt.Share.ID, err = strconv.Atoi(rest)
 	}
 	switch first {
@@ -151,6 +182,38 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Controller, p.Owned, p.Receipt = "other", false, receipt.Receipt{Share: receipt.Nothing()}
 	case "peer":
 		p.Assigned, p.Gated = false, false
+	case "agent":
+		p.Assigned, p.Gated, p.Agent = false, false, true
+	case "hands-over":
+		p.Receipt.HandsOver = true
+	case "strict":
+		p.Receipt.Strict = true
+	case "settled":
+		p.Settled = true
+	case "condemned":
+		p.Condemned = true
+	case "stood-back":
+		p.StoodBack = true
+	case "moved": // it locks that id of another owner
+		lock(false)
+		p.Former, p.Receipt = p.Receipt, receipt.Receipt{Share: receipt.Nothing()}
+		p.Pod = p.Moved()
+	case "on": // these partitions
+		set, of, _ := strings.Cut(rest, " of ")
+		if p.Receipt.Share.Of, err = strconv.Atoi(of); err == nil {
+			p.Receipt.Share.Partitions, err = placement.Parse(set, placement.MaxCount)
+		}
+	case "was-confirmed", "confirmed", "informed":
+		p.Told, p.Proposal = true, receipt.Proposal{UID: p.UID, Owner: w.Owner.Owner, Count: w.Owner.Count, Share: p.Receipt.Share}
+		switch first {
+		case "confirmed":
+			p.Proposal.Confirmed = &receipt.Confirmed{Write: p.Receipt.Write, Share: p.Receipt.Share}
+		case "was-confirmed":
+			p.Proposal.Confirmed = &receipt.Confirmed{Write: "earlier", Share: p.Receipt.Share}
+			if rest != "" {
+				p.Proposal.Confirmed.Share.Partitions, err = placement.Parse(rest, placement.MaxCount)
+			}
+		}
 	case "age":
 		var age time.Duration
 		age, err = time.ParseDuration(rest)
@@ -167,6 +230,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Ordinal, err = strconv.Atoi(rest)
 	case "failed": // its program ended soon after it had got a slot
 		p.Receipt.State, p.Receipt.Rank = receipt.Waits, 2
+	case "gave-up":
+		p.Receipt.State, p.Receipt.Rank = receipt.GaveUp, 1
 	case "waits":
 		p.Receipt.State = receipt.Waits
 	case "unreadable":
@@ -197,11 +262,14 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	return err
 }
 
-// readListed reads which locks T3 shows: POD=ID, with a star behind it if its bytes are others. Nothing stands for no lock at all.
+// readListed reads which locks T3 shows: POD=ID or POD=ID/PARTITIONS, with a star behind the id if its bytes are others, with ? for partitions if nobody can
+// read it, and with an exclamation mark at the end if the pod is strict and has outlived its grace period. Nothing stands for no lock at all.
 func (w *World) readListed(text string) error {
 	w.Locks = []Lock{}
 	for entry := range strings.FieldsSeq(text) {
 		name, id, _ := strings.Cut(entry, "=")
+		id, overdue := strings.CutSuffix(id, "!")
+		id, partitions, _ := strings.Cut(id, "/")
 		l := Lock{Pod: name, UID: "uid-" + name, Text: "bytes of " + name, Version: "6"}
 		number, others := strings.CutSuffix(id, "*")
 		if others {
@@ -212,6 +280,12 @@ func (w *World) readListed(text string) error {
 			return err
 		}
 		l.Receipt = receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: n}}
+		if partitions == "?" {
+			l.Receipt.State = receipt.Unreadable
+		} else if l.Receipt.Share.Partitions, err = placement.Parse(partitions, placement.MaxCount); err != nil {
+			return err
+		}
+		l.Overdue, l.Receipt.Strict = overdue, overdue
 		w.Locks = append(w.Locks, l)
 	}
 	return nil
@@ -225,7 +299,13 @@ func tell(d Decision) string {
 		for _, id := range next.Slots.IDs() {
 			fmt.Fprintf(&b, " %d=%s", id, next.Slots[id])
 		}
+		for _, id := range next.Handover.IDs() {
+			fmt.Fprintf(&b, ", %s asks for %d", next.Handover[id], id)
+		}
 		b.WriteString("\n")
+		if next.Row != nil {
+			fmt.Fprintf(&b, "row %s of %d\n", next.Row.Owners, next.Row.Count)
+		}
 	}
 	for _, t := range d.Take {
 		fmt.Fprintf(&b, "take %s %d%s\n", t.Pod, t.ID, map[bool]string{true: " again"}[t.Begun])
@@ -241,6 +321,9 @@ func tell(d Decision) string {
 	}
 	for _, p := range d.Publish {
 		fmt.Fprintf(&b, "publish %s %s of %s, %s\n", p.Pod, p.Words.ID, p.Words.Count, brief(p.Words))
+	}
+	for _, p := range d.Propose {
+		fmt.Fprintf(&b, "tell %s %s\n", p.Pod, told(p))
 	}
 	for _, r := range d.Remove {
 		fmt.Fprintf(&b, "%s %s %d: %s\n", map[bool]string{true: "evict", false: "delete"}[r.Evict], r.Pod, r.ID, r.Cause)
@@ -263,4 +346,28 @@ func brief(w Words) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("token %d", id.Token)
+}
+
+// told returns what a process is told in words.
+func told(p Propose) string {
+	next, b := p.Next, strings.Builder{}
+	if next.Share.Empty() {
+		fmt.Fprintf(&b, "of %d: %s", next.Count, next.Why)
+	} else if fmt.Fprintf(&b, "%d of %d", next.Share.ID, next.Count); next.Share.Of > 0 {
+		fmt.Fprintf(&b, ", partitions %s of %d", next.Share.Partitions, next.Share.Of)
+	}
+	if !next.Yield.Empty() {
+		fmt.Fprintf(&b, ", yield %s", next.Yield)
+	}
+	if next.Requester != "" {
+		fmt.Fprintf(&b, ", %s asks", next.Requester)
+	}
+	switch c := next.Confirmed; {
+	case p.Text == "":
+	case !c.Slot && c.Partitions.Empty():
+		fmt.Fprintf(&b, ", confirmed")
+	default:
+		fmt.Fprintf(&b, ", refused: %s locks the slot %t, partitions %s", c.By, c.Slot, c.Partitions)
+	}
+	return b.String()
 }

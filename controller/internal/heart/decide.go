@@ -13,10 +13,15 @@ import (
 // Decide returns what is to be done.
 func Decide(w World) Decision {
 	v := newView(w)
-	v.d.Plan = proposal.Plan(v.input())
+	in := v.input()
+	v.d.Plan = proposal.Plan(in)
 	v.next = w.Owner.State
+	if v.d.Plan.Next == nil && len(in.State.Handover) < len(v.next.Handover) {
+		v.d.Plan.Next = &in.State
+	}
 	if v.d.Plan.Next != nil {
 		v.next = *v.d.Plan.Next
+		v.ids = inverse(v.next.Slots)
 	}
 	for i := range v.pods {
 		v.step(v.pods[i])
@@ -33,7 +38,14 @@ type view struct {
 	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
-	next   assignment.State
+	// named finds pods by their names. bare are pods that run under a slot without a receipt that locks it.
+	named map[string]*pod
+	bare  map[int]string
+	next  assignment.State
+	// ids are the slots of the map, by the names of their pods.
+	ids    map[string]int
+	offers *proposal.Offers
+	found  *index
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
 	crowded, kept bool
 	d             Decision
@@ -47,14 +59,25 @@ type pod struct {
 	runs   bool
 	id     int
 	locked bool
+	// damaged says that nobody can read the receipt. It counts as one that locks what was confirmed.
+	damaged bool
 }
 
 func newView(w World) *view {
-	v := &view{w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks))}
-	for _, p := range w.Pods {
-		v.pods = append(v.pods, read(p))
+	v := &view{
+		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
+		ids: inverse(w.Owner.State.Slots),
 	}
-	for _, l := range w.Locks {
+	for _, p := range w.Pods {
+		q := read(p)
+		v.pods, v.named[p.Name] = append(v.pods, q), q
+	}
+	for i, l := range w.Locks {
+		if p := v.named[l.Pod]; p != nil && p.damaged && p.UID == l.UID && l.Receipt.State == receipt.Unreadable {
+			l.Receipt = p.Receipt
+			v.w.Locks = slices.Clone(v.w.Locks)
+			v.w.Locks[i] = l
+		}
 		v.byPod[l.Pod] = l
 		if id := l.Receipt.Slot(); id != receipt.NoID {
 			v.bySlot[id]++
@@ -63,13 +86,24 @@ func newView(w World) *view {
 	for _, p := range v.pods { // its receipt was removed
 		if p.runs && !v.byPod[p.Name].Receipt.LocksSlot(p.id) {
 			v.bySlot[p.id]++
+			v.bare[p.id] = p.Name
 		}
 	}
 	return v
 }
 
+func inverse(slots assignment.Slots) map[string]int {
+	ids := make(map[string]int, len(slots))
+	for _, id := range slices.Backward(slots.IDs()) { // the lowest one counts
+		ids[slots[id]] = id
+	}
+	return ids
+}
+
 func read(p Pod) *pod {
-	out := &pod{Pod: p, id: p.Receipt.Slot(), locked: p.Receipt.State == receipt.Locks}
+	out := &pod{Pod: p}
+	out.readAgent()
+	out.id, out.locked = out.Receipt.Slot(), out.Receipt.State == receipt.Locks
 	// Begin takes the gate away in the write that sets the id. So a gate says that the id was copied, unless the receipt says that the pod has begun:
 	// what is known of the gate may be older.
 	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned && (p.Receipt.Begun || !p.Gated) {
@@ -98,10 +132,11 @@ func (v *view) input() proposal.Input {
 	in := proposal.Input{
 		Count: o.Count, State: v.state(), Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
 		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
-		Partitions: proposal.Division{Unchanged: true},
+		Partitions: v.division(), FreeFor: v.w.FreeFor,
 	}
 	for _, p := range v.pods {
 		q := p.Pod.Pod
+		q.Central = p.Agent
 		switch q.Gated = p.takes(); {
 		case p.runs:
 			q.Receipt.State, q.Receipt.Share = receipt.Locks, receipt.Share{ID: p.id}
@@ -120,8 +155,9 @@ func (v *view) input() proposal.Input {
 // earlier pod of that name. Once it has begun, the pod would keep the id.
 func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}
+	out.Handover = v.requests(out)
 	for _, p := range v.pods {
-		id, named := out.Slots.Of(p.Name)
+		id, named := v.ids[p.Name]
 		if named && p.takes() && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal {
 			misled[p.Name] = id
 		}
@@ -132,7 +168,7 @@ func (v *view) state() assignment.State {
 	slots := maps.Clone(out.Slots)
 	for _, p := range v.pods {
 		has := out.Slots[p.Ordinal]
-		stays := slices.ContainsFunc(v.pods, func(q *pod) bool { return q.Name == has })
+		stays := v.named[has] != nil
 		if _, also := misled[has]; !stays || also {
 			if id, is := misled[p.Name]; is {
 				delete(slots, id)
@@ -143,9 +179,11 @@ func (v *view) state() assignment.State {
 	return out
 }
 
-// step decides what comes next for one pod. A pod that takes for itself is left alone.
+// step decides what comes next for one pod. A peer is left alone.
 func (v *view) step(p *pod) {
 	switch {
+	case p.Agent:
+		v.agent(p)
 	case !p.Assigned:
 	case !p.Owned && p.Receipt.State == receipt.None: // another owner has it by now, and writes its receipt
 	case p.Receipt.State == receipt.Unreadable && !p.runs:
@@ -165,7 +203,7 @@ func (v *view) step(p *pod) {
 
 // proposed returns the slot that the map proposes to the pod (T1).
 func (v *view) proposed(p *pod) (int, bool) {
-	id, ok := v.next.Slots.Of(p.Name)
+	id, ok := v.ids[p.Name]
 	return id, ok && id < v.w.Owner.Count
 }
 

@@ -86,7 +86,8 @@ func (v *view) holds(p *pod) (id int, has bool) {
 	if p.runs || p.Receipt.Locked() {
 		return p.id, true
 	}
-	return v.next.Slots.Of(p.Name)
+	id, has = v.ids[p.Name]
+	return id, has
 }
 
 // again has the decision made again when a pod that is Ready becomes available.

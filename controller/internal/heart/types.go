@@ -29,14 +29,22 @@ type Owner struct {
 	Paused bool
 	// Limit is how many ids may be without an available pod because of a removal. 0 turns removals off.
 	Limit int
+	// Wish is what the user wants of partitions. RollsNow says that each pod that ends has a successor.
+	Wish     assignment.Wish
+	RollsNow bool
 }
 
 // Pod is a live pod of the owner, or another one that locks one of its slots.
 type Pod struct {
 	proposal.Pod
 
-	// Assigned says that the controller takes for the pod.
-	Assigned bool
+	// Assigned says that the controller takes for the pod. Agent says that it plans for the pod, whose process takes for itself.
+	Assigned, Agent bool
+	// Proposal is what the process was told, and Told says that it was.
+	Proposal receipt.Proposal
+	Told     bool
+	// Settled says that its receipt is as confirmed as an earlier one that was.
+	Settled bool
 	// Gated says that idalloc's gate is there, and OtherGates that other gates are.
 	Gated, OtherGates bool
 	// Placed says that the pod is on a node.
@@ -56,6 +64,8 @@ type Pod struct {
 type Lock struct {
 	Pod, UID, Text, Version string
 	Receipt                 receipt.Receipt
+	// Overdue says that the pod has outlived its grace period.
+	Overdue bool
 }
 
 // World is what a decision depends on.
@@ -65,6 +75,12 @@ type World struct {
 	// Locks are all locks of the owner's slots, by one consistent list that was sent after the last receipt was written. It is nil before that.
 	Locks []Lock
 	Now   time.Time
+	// Vacant, Joins and Gathers say what the controller has seen of ids that divide partitions, and FreeFor for how long a slot has been left to other
+	// pods. They are as in package proposal.
+	Vacant  map[int]string
+	Joins   map[int]bool
+	Gathers bool
+	FreeFor time.Duration
 }
 
 // Take locks a slot for a pod. Begun says that its program runs under that id already.
@@ -145,8 +161,10 @@ type Decision struct {
 	// Withdraw names pods whose lock goes.
 	Withdraw []string
 	Publish  []Publish
-	Remove   []Removal
-	Waits    []Wait
+	// Propose is what processes are told, those whose lock waits for T3 after it.
+	Propose []Propose
+	Remove  []Removal
+	Waits   []Wait
 	// After is when to decide again if nothing happens, 0 for never.
 	After time.Duration
 }

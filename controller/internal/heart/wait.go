@@ -2,10 +2,21 @@ package heart
 
 import "github.com/idalloc/idalloc/pkg/allocator/receipt"
 
-// wait says why the controller's pods without an id wait.
+// reasonOf says why an agent waits. It changes seldom, because each change is a write.
+func (v *view) reasonOf(p *pod) Reason {
+	switch {
+	case v.d.Plan.TooLarge != nil:
+		return ReasonFull
+	case v.current(p) && v.d.Plan.HandOver.Older > 0:
+		return ReasonRollout
+	}
+	return ReasonSlots
+}
+
+// wait says why the controller's pods and agents without an id wait.
 func (v *view) wait() {
 	for _, p := range v.pods {
-		if p.Assigned && !p.runs {
+		if p.Assigned && !p.runs || v.listens(p) && !v.has(p) {
 			v.d.Waits = append(v.d.Waits, Wait{Pod: p.Name, Since: p.Created, Reason: v.reason(p)})
 		}
 	}
@@ -17,6 +28,8 @@ func (v *view) reason(p *pod) Reason {
 	switch {
 	case p.Terminating:
 		return ReasonTerminating
+	case p.Agent:
+		return v.reasonOf(p)
 	case p.OtherGates:
 		return ReasonGates
 	case !p.Gated || p.Placed:

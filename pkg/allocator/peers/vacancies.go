@@ -18,6 +18,11 @@ type vacancy struct {
 
 // See takes in what is so now. idle is a pod that locks nothing, empty if none is known. A pod that has just got its entry has all the time to take it.
 func (v *Vacancies) See(owner store.Owner, idle string, now time.Time) {
+	v.SeeAll(owner, func(pod string) bool { return pod == idle }, now)
+}
+
+// SeeAll is See with all pods that lock nothing.
+func (v *Vacancies) SeeAll(owner store.Owner, idle func(pod string) bool, now time.Time) {
 	row := owner.Record.State.Row
 	if row == nil {
 		v.ids = nil
@@ -26,7 +31,7 @@ func (v *Vacancies) See(owner store.Owner, idle string, now time.Time) {
 	ids := map[int]vacancy{}
 	for id := range row.Owners {
 		pod := owner.Record.State.Slots[id]
-		if pod != "" && pod != idle {
+		if pod != "" && !idle(pod) {
 			continue
 		}
 		since := now
@@ -37,6 +42,9 @@ func (v *Vacancies) See(owner store.Owner, idle string, now time.Time) {
 	}
 	v.ids = ids
 }
+
+// Any reports whether any id is vacant.
+func (v *Vacancies) Any() bool { return len(v.ids) > 0 }
 
 // For is for how long the id has been vacant, 0 if it is not.
 func (v *Vacancies) For(id int, now time.Time) time.Duration {

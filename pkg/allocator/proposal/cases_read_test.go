@@ -21,6 +21,8 @@ type scene struct {
 	in Input
 	// room is how many bytes are left on the owner, nil where there is room for everything.
 	room *int
+	// joins says that the planner, or each id with the controller, has held its id for long enough.
+	joins bool
 }
 
 func newScene() scene { return scene{in: Input{Now: t0}} }
@@ -64,7 +66,7 @@ func (s *scene) input(sweep bool) (Input, error) {
 	} else if in.Me == "" && !in.Central {
 		return in, errors.New("no line says which pod plans: me NAME")
 	}
-	in.Pods = slices.Clone(in.Pods)
+	in.Pods, in.Partitions.Joins = slices.Clone(in.Pods), map[int]bool{}
 	for i := range in.Pods {
 		p := &in.Pods[i]
 		if id, ok := in.State.Slots.Of(p.Name); p.Receipt.Share.ID == ofEntry {
@@ -72,6 +74,7 @@ func (s *scene) input(sweep bool) (Input, error) {
 				return in, fmt.Errorf("the receipt of %s is for its entry, and it has none", p.Name)
 			}
 		}
+		in.Partitions.Joins[p.Receipt.Slot()] = s.joins && (in.Central || p.Name == in.Me)
 	}
 	if s.room != nil {
 		in.Room = full(in.State, *s.room)
@@ -181,7 +184,7 @@ func (s *scene) readVacant(rest string) error {
 
 func (s *scene) readMe(rest string) error {
 	in := &s.in
-	in.Rollout, in.FreeFor, in.StandsBack, in.Partitions.Joins = Rollout{}, 0, false, false
+	in.Rollout, in.FreeFor, in.StandsBack, s.joins = Rollout{}, 0, false, false
 	name, is, described := strings.Cut(rest, ":")
 	if in.Me = name; !described {
 		return nil
@@ -192,20 +195,23 @@ func (s *scene) readMe(rest string) error {
 		"available":        number(&in.Rollout.Available),
 		"too early to ask": just(func() { in.StandsBack = true }),
 		"slot free for":    duration(&in.FreeFor),
-		"joins":            just(func() { in.Partitions.Joins = true }),
+		"joins":            just(func() { s.joins = true }),
 	}.parts(is)
 }
 
 // readController has the controller plan. The current revision is that of pods without other words, unless it is unknown.
 func (s *scene) readController(rest string) error {
 	in := &s.in
-	in.Me, in.Central, in.Revision, in.Rollout = "", true, "rs-1", Rollout{}
+	in.Me, in.Central, in.Revision, in.Rollout, in.FreeFor, s.joins, in.Partitions.Gathers = "", true, "rs-1", Rollout{}, 0, false, false
 	if rest == "" {
 		return nil
 	}
 	return words{
 		"current revision": just(func() { in.Rollout.Current = true }),
 		"knows none":       just(func() { in.Revision = "" }),
+		"slot free for":    duration(&in.FreeFor),
+		"joins":            just(func() { s.joins = true }),
+		"gathers":          just(func() { in.Partitions.Gathers = true }),
 		"max unavailable":  number(&in.Rollout.MaxUnavailable),
 		"available":        number(&in.Rollout.Available),
 	}.parts(rest)
@@ -234,6 +240,8 @@ func podWords(p *Pod) words {
 		},
 		"ordinal":    number(&p.Ordinal),
 		"gated":      just(func() { p.Gated = true }),
+		"agent":      just(func() { p.Central = true }),
+		"stood back": just(func() { p.StoodBack = true }),
 		"condemned":  just(func() { p.Condemned = true }),
 		"receipt":    func(rest string) error { r.State = receipt.Locks; return readSlot(r, rest, ofEntry) },
 		"unreadable": func(rest string) error { r.State = receipt.Unreadable; return readSlot(r, rest, receipt.NoID) },

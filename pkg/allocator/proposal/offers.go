@@ -1,6 +1,8 @@
 package proposal
 
 import (
+	"slices"
+
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -17,6 +19,8 @@ type Offers struct {
 	targets map[int]target
 	// disjoint says that the row names no partition twice.
 	disjoint bool
+	// divide are the ids below the count that the row names and that have a pod, in ascending order. It is nil before somebody asks.
+	divide []int
 }
 
 // target is what ids should own, and all of that.
@@ -27,11 +31,16 @@ type target struct {
 }
 
 func targetOf(owners placement.Owners, known bool) target {
-	t := target{owners: owners, known: known}
+	return target{owners: owners, all: all(owners), known: known}
+}
+
+// all is what all ids own together. To unite set by set would take as many steps for each.
+func all(owners placement.Owners) placement.Set {
+	var together []int
 	for _, set := range owners {
-		t.all = t.all.Union(set)
+		together = slices.AppendSeq(together, set.All())
 	}
-	return t
+	return placement.Of(together...)
 }
 
 // others is what ids other than this one should own.
@@ -50,24 +59,28 @@ type Mine struct {
 func NewOffers(count int, state assignment.State, wish assignment.Wish, strategies Strategies) *Offers {
 	o := &Offers{count: count, state: state, wish: wish, strategies: strategies, targets: map[int]target{}, disjoint: true}
 	if row := state.Row; row != nil {
-		var seen placement.Set
+		named := 0
 		for _, set := range row.Owners {
-			o.disjoint = o.disjoint && seen.Intersect(set).Empty()
-			seen = seen.Union(set)
+			named += set.Len()
 		}
+		o.disjoint = named == all(row.Owners).Len()
 	}
 	return o
 }
 
 // To returns the slot that is proposed to the pod, with its partitions, and those that are to go.
 func (o *Offers) To(m Mine) (propose receipt.Share, yield placement.Set) {
-	id, named := o.state.Slots.Of(m.Pod)
-	switch {
-	case !m.Locked.Empty(): // what the map says of it is for the next plan
-		id = m.Locked.ID
-	case !named:
-		return receipt.Nothing(), yield
+	if !m.Locked.Empty() { // what the map says of it is for the next plan
+		return o.At(m, m.Locked.ID)
 	}
+	if id, named := o.state.Slots.Of(m.Pod); named {
+		return o.At(m, id)
+	}
+	return receipt.Nothing(), yield
+}
+
+// At is To for a pod that has this slot, or is to have it.
+func (o *Offers) At(m Mine, id int) (propose receipt.Share, yield placement.Set) {
 	return o.share(m, id), o.yields(m, id)
 }
 
@@ -81,12 +94,10 @@ func (o *Offers) Requester(m Mine) string {
 
 // Shared reports whether other ids than that of the pod have partitions to divide, and a pod that may work on them.
 func (o *Offers) Shared(m Mine) bool {
-	for _, id := range o.state.Row.Members() {
-		if name, taken := o.state.Slots[id]; taken && name != m.Pod && id < o.count {
-			return true
-		}
+	if o.divide == nil {
+		o.divide = slices.DeleteFunc(o.state.Row.Members(), func(id int) bool { return o.state.Slots[id] == "" || id >= o.count })
 	}
-	return false
+	return slices.ContainsFunc(o.divide, func(id int) bool { return o.state.Slots[id] != m.Pod })
 }
 
 // share returns the slot with what the row proposes to its id.

@@ -71,15 +71,28 @@ func (p *planner) row() placement.Owners {
 // that has no slot, or by a damaged receipt; and all that is locked.
 func (p *planner) locks() (alone placement.Owners, unclear, locked placement.Set) {
 	alone = placement.Owners{}
+	var pods [placement.MaxCount]int // that lock each partition: to unite set by set would take as many steps for each
 	for _, pod := range p.alive {
 		set := pod.Receipt.LocksOf(placement.Between(0, placement.MaxCount-1))
-		unclear, locked = unclear.Union(set.Intersect(locked)), locked.Union(set)
 		if id, has := p.holds[pod.Name]; has && pod.Receipt.State == receipt.Locks {
 			alone[id] = set
 		} else {
 			unclear = unclear.Union(set)
 		}
+		for k := range set.All() {
+			pods[k]++
+		}
 	}
+	var by, several []int
+	for k, n := range pods {
+		if n > 0 {
+			by = append(by, k)
+		}
+		if n > 1 {
+			several = append(several, k)
+		}
+	}
+	unclear, locked = unclear.Union(placement.Of(several...)), placement.Of(by...)
 	for id, set := range alone {
 		alone[id] = set.Minus(unclear)
 	}
@@ -110,9 +123,8 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 		}
 	}
 	beside := strategy == placement.NamePrimary && len(is) > 0
-	mine, has := p.holds[p.in.Me]
 	for _, id := range joining {
-		if !beside || (has && id == mine && p.in.Partitions.Joins) {
+		if !p.in.Partitions.Gathers && (!beside || p.in.Partitions.Joins[id]) {
 			is[id] = true
 		}
 	}

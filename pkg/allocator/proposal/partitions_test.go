@@ -37,7 +37,11 @@ func genDivided() *rapid.Generator[Input] {
 		if rapid.IntRange(0, 2).Draw(t, "wish") > 0 {
 			in.Partitions.Wish = assignment.Wish{HasCount: true, Count: rapid.IntRange(0, someParts).Draw(t, "wants"), Strategy: strategy}
 		}
-		in.Partitions.Joins, in.Partitions.AtOnce = rapid.Bool().Draw(t, "joins"), rapid.Bool().Draw(t, "at once")
+		in.Partitions.Joins = map[int]bool{}
+		in.Partitions.AtOnce = rapid.Bool().Draw(t, "at once")
+		for id := range 4 {
+			in.Partitions.Joins[id] = rapid.Bool().Draw(t, "joins")
+		}
 		in.Partitions.Vacant = map[int]string{rapid.IntRange(0, 9).Draw(t, "vacant"): rapid.SampledFrom([]string{"", "p0", "p1", "p2"}).Draw(t, "never takes it")}
 		for i := range in.Pods {
 			if r := &in.Pods[i].Receipt; r.State == receipt.Locks && rapid.IntRange(0, 4).Draw(t, "idle") > 0 {

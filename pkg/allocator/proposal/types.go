@@ -32,6 +32,9 @@ type Pod struct {
 	Condemned bool
 	// Gated says that idalloc's scheduling gate keeps the pod from starting, and that the controller takes for it. It can run as soon as it has a slot.
 	Gated bool
+	// Central says that the controller plans for the pod, whose process takes for itself. StoodBack says that its program failed, and that it is not too
+	// early any more to stop another pod's work for it again.
+	Central, StoodBack bool
 	// Former is what the pod locks of another owner. A plan does not look at it.
 	Former receipt.Receipt
 	// Receipt is what the pod says about itself.
@@ -75,13 +78,13 @@ type Input struct {
 	Pods []Pod
 	// Me is the name of the planner's pod. It is empty for the controller, and for a sweep, which gives no slot to waiters.
 	Me string
-	// Central says that the planner is the controller. It plans for the pods of the current revision, and after these for all gated pods.
+	// Central says that the planner is the controller. It plans for the pods of the current revision, and after these for all that are Gated or Central.
 	Central bool
 	// Revision is the Controller of the pods of the current revision. Only the controller says so: it has no pod of its own.
 	Revision string
 	// Rollout says where the planner stands in a rolling update. With the zero value it asks nobody for a slot.
 	Rollout Rollout
-	// FreeFor is how long the planner itself has known a slot to be free that it had to leave to other pods.
+	// FreeFor is how long the planner itself has known a slot to be free that it, or a pod that is Central, had to leave to other pods.
 	FreeFor time.Duration
 	// StandsBack says that the planner's program failed, and that it is too early to stop another pod's work for it again.
 	StandsBack bool
@@ -113,8 +116,10 @@ type Division struct {
 	Vacant map[int]string
 	// AtOnce says that with primary an id that nobody can take soon is vacant, however short the time.
 	AtOnce bool
-	// Joins says that the planner has held its id for long enough to join beside other members (strategy primary).
-	Joins bool
+	// Joins has the ids that the planner knows to have been held for long enough to join beside other members (strategy primary).
+	Joins map[int]bool
+	// Gathers says that no id joins by this plan: more are about to, and one plan is to serve them all.
+	Gathers bool
 	// Unchanged keeps the row as it is.
 	Unchanged bool
 	// Strategies finds the strategy in force.

@@ -49,7 +49,7 @@ func (p *planner) rank(pod *Pod) int {
 // leaves reports whether the waiter has to leave free slots to pods of lower ranks. Only the planner knows for how long a slot has been free.
 func (p *planner) leaves(pod *Pod) bool {
 	rank := p.rank(pod)
-	if p.d.Live <= p.in.Count || (pod == p.me && p.in.FreeFor >= Reserved(rank)) {
+	if p.d.Live <= p.in.Count || (pod == p.me || pod.Central) && p.in.FreeFor >= Reserved(rank) {
 		return false
 	}
 	return slices.ContainsFunc(p.wanting[:rank], func(pods int) bool { return pods > 0 })
@@ -94,18 +94,18 @@ func (p *planner) serveWaiters() {
 // isBehind reports whether a gated pod leaves free slots to a pod of the current revision that takes for itself, and whose program failed. That one
 // takes such a slot when its time has come. The controller would remove the gated pod for it as soon as that had the slot, and the next one, too.
 func (p *planner) isBehind(pod *Pod) bool {
-	return p.in.Central && p.in.Rollout.Current && !p.sibling(pod) && slices.ContainsFunc(p.alive, func(other *Pod) bool {
+	return p.in.Central && pod.Gated && p.in.Rollout.Current && !p.sibling(pod) && slices.ContainsFunc(p.alive, func(other *Pod) bool {
 		return p.sibling(other) && !other.Gated && other.showsLife() && p.wants(other)
 	})
 }
 
 // waiters returns the planner and its siblings that wait, in the order in which they get slots: by rank, then those with an ordinal, then by
-// age. The controller's waiters are those of the current revision first, and then all gated pods. If there is not enough of something, those that are known to run come before older ones: an entry for a pod that never starts would be
+// age. The controller's waiters are those of the current revision first, and then all for which it plans. If there is not enough of something, those that are known to run come before older ones: an entry for a pod that never starts would be
 // of no use for as long as the pod lives.
 func (p *planner) waiters() []*Pod {
 	waiters := make([]*Pod, 0, len(p.alive))
 	for _, pod := range p.alive {
-		if (p.sibling(pod) || p.in.Central && pod.Gated) && p.waits(pod) {
+		if (p.sibling(pod) || p.in.Central && (pod.Gated || pod.Central)) && p.waits(pod) {
 			waiters = append(waiters, pod)
 		}
 	}
@@ -137,7 +137,7 @@ func (p *planner) doubt(pod *Pod) int {
 	switch {
 	case pod == p.me:
 		return 0
-	case pod.runs():
+	case pod.runs() || pod.StoodBack:
 		return 1
 	}
 	return 2
@@ -157,7 +157,7 @@ func (p *planner) bound(pod *Pod) bool {
 func (p *planner) serve(pod *Pod) bool {
 	id := pod.Ordinal
 	if !p.bound(pod) {
-		if p.d.Scarce && p.doubt(pod) > 1 {
+		if p.d.Scarce && p.doubt(pod) > 1 && !(pod.Central && pod.showsLife()) { // one whose program failed comes last
 			return false
 		}
 		for p.lowest < p.in.Count && !p.free(p.lowest) {

@@ -12,7 +12,7 @@ import (
 
 // The keys of pods for which the controller takes slots.
 const (
-	// AssignLabel says who takes a slot for the pod. Its only value is AssignController.
+	// AssignLabel says who takes a slot for the pod: AssignController, or receipt.ByAgent for a process that the controller plans for.
 	AssignLabel      = receipt.AssignLabel
 	AssignController = receipt.ByController
 	// Gate is the scheduling gate behind which the pod waits for its id.

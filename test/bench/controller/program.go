@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net/http"
+	"maps"
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/idalloc/idalloc/test/bench/program"
@@ -31,7 +29,7 @@ func (b *bench) start(ctx context.Context, ns string) (*running, error) {
 // gave waits until the controller says that so many pods got ids. To list the pods would take the time that is measured.
 func (c *running) gave(ctx context.Context, pods int) error {
 	return poll(ctx, func(ctx context.Context) (bool, error) {
-		m, _ := c.read(ctx) // it does not listen yet
+		m, _ := c.Read(ctx) // it does not listen yet
 		return m["idalloc_controller_assign_seconds_count"] >= float64(pods), nil
 	})
 }
@@ -43,7 +41,7 @@ func (c *running) tell(ctx context.Context, rest time.Duration) error {
 			return err
 		}
 	}
-	m, err := c.read(ctx)
+	m, err := c.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,8 +73,8 @@ func (c *running) tellRest(ctx context.Context, rest time.Duration) error {
 }
 
 // sent returns how many requests of each method the controller sends within a time.
-func (c *running) sent(ctx context.Context, within time.Duration) (map[string]float64, error) {
-	before, err := c.read(ctx)
+func (c *running) sent(ctx context.Context, within time.Duration) (map[string]int, error) {
+	before, err := c.Sent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,37 +83,12 @@ func (c *running) sent(ctx context.Context, within time.Duration) (map[string]fl
 		return nil, ctx.Err()
 	case <-time.After(within):
 	}
-	after, err := c.read(ctx)
-	sent := map[string]float64{}
-	method := regexp.MustCompile(`^rest_client_requests_total\{.*method="([A-Z]+)"`)
-	for name, n := range after {
-		if m := method.FindStringSubmatch(name); m != nil && n > before[name] {
-			sent[m[1]] += n - before[name]
-		}
+	after, err := c.Sent(ctx)
+	maps.DeleteFunc(after, func(method string, n int) bool { return n <= before[method] })
+	for method := range after {
+		after[method] -= before[method]
 	}
-	return sent, err
-}
-
-// read returns the controller's metrics.
-func (c *running) read(ctx context.Context) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Metrics, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close() //nolint:errcheck // read only
-	all := map[string]float64{}
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if n, err := strconv.ParseFloat(value, 64); err == nil {
-			all[name] = n
-		}
-	}
-	return all, lines.Err()
+	return after, err
 }
 
 // mebibytes returns a line of /proc/PID/status.

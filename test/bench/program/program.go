@@ -2,11 +2,16 @@
 package program
 
 import (
+	"bufio"
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 )
@@ -25,10 +30,9 @@ func Build(ctx context.Context, dir string) (string, error) {
 
 // Controller is a controller that runs.
 type Controller struct {
-	// Metrics is where its metrics are.
-	Metrics string
-
-	cmd *exec.Cmd
+	// metrics is where its metrics are.
+	metrics string
+	cmd     *exec.Cmd
 }
 
 // Start starts the controller at path, for one namespace.
@@ -41,7 +45,7 @@ func Start(ctx context.Context, path, kubeconfig, namespace string) (*Controller
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	c := &Controller{Metrics: "http://" + address + "/metrics"}
+	c := &Controller{metrics: "http://" + address + "/metrics"}
 	c.cmd = exec.CommandContext(ctx, path, "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--leader-election-namespace="+namespace, //nolint:gosec // what Build made
 		"--metrics-address="+address, "--health-address=0")
 	return c, c.cmd.Start()
@@ -57,3 +61,39 @@ func (c *Controller) Stop() {
 		_ = c.cmd.Wait() // an interrupt ends it with a code
 	}
 }
+
+// Read returns its metrics, by name and labels.
+func (c *Controller) Read(ctx context.Context) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.metrics, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // read only
+	all := map[string]float64{}
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			all[name] = n
+		}
+	}
+	return all, lines.Err()
+}
+
+// Sent returns how many requests it has sent, by method.
+func (c *Controller) Sent(ctx context.Context) (map[string]int, error) {
+	all, err := c.Read(ctx)
+	sent := map[string]int{}
+	for name, n := range all {
+		if m := method.FindStringSubmatch(name); m != nil {
+			sent[m[1]] += int(n)
+		}
+	}
+	return sent, err
+}
+
+var method = regexp.MustCompile(`^rest_client_requests_total\{.*method="([A-Z]+)"`)

@@ -186,18 +186,27 @@ func TestAHolderThatLetsGoForWhoCameLaterIsSeen(t *testing.T) {
 }
 
 func TestAHolderThatDoesNotNoteThatItActsIsSeen(t *testing.T) {
-	for noted, promise := range map[bool]string{false: prompt, true: ""} {
-		staged(t, profile.Profile{}, func(s stage) {
-			a := s.Puppet("a")
-			s.adopt(a)
-			s.takes(a)
-			s.act(a, 0, 5)
-			if noted {
-				s.locks(a, 0)
-			}
-			s.user(assignment.Key, `{"0":"a"}`)
-			s.late(notes + 2*time.Second)
-			s.expect(t, promise)
+	for name, tc := range map[string]struct {
+		noted, cut bool
+		promise    string
+	}{
+		"it has not noted it": {false, false, prompt},
+		"it has noted it":     {true, false, ""},
+		"it is cut off":       {false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{}, func(s stage) {
+				a := s.Puppet("a")
+				s.adopt(a)
+				s.takes(a)
+				s.act(a, 0, 5)
+				if a.Cut = tc.cut; tc.noted {
+					s.locks(a, 0)
+				}
+				s.user(assignment.Key, `{"0":"a"}`)
+				s.late(notes + 2*time.Second)
+				s.expect(t, tc.promise)
+			})
 		})
 	}
 }

@@ -206,7 +206,8 @@ func (g *progress) unsaid(p *world.Process, id int) map[string]time.Duration {
 	if g.record.State.Slots[id] != p.Pod {
 		out[fmt.Sprintf("acts under id %d, and the map does not say so", id)] = repairs
 	}
-	if r := g.judge.receipt(g.w.Server.Get(object.Pods, p.Pod)); r.LocksSlot(id) && !p.Assigned && !r.Strict && r.Token == 0 { // one of the controller has begun
+	// One of the controller has begun. No other process can note it for one that is cut off.
+	if r := g.judge.receipt(g.w.Server.Get(object.Pods, p.Pod)); r.LocksSlot(id) && !p.Assigned && !r.Strict && r.Token == 0 && !g.w.IsCut(p) {
 		out[fmt.Sprintf("acts under id %d, and has not noted that", id)] = notes
 	}
 	return out

@@ -246,6 +246,9 @@ func (w *World) startPod(k *kubeletPod) {
 		return !other.Runs() && (other == k.process || !other.outlives())
 	}), p)
 	k.process = p
+	if k.beside != nil {
+		k.beside.ending = k.stopping // the process before it may have been told to end
+	}
 	w.After(delay, func() {
 		if !p.Runs() {
 			p.Ended = true

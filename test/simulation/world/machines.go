@@ -119,9 +119,7 @@ func (w *World) startAll() {
 	clear(w.Broken)
 	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
 		if k := w.pods[key]; (k.stuck || k.spent) && !k.gone {
-			if k.stuck, k.spent = false, false; k.beside != nil {
-				k.beside.ending = k.stopping
-			}
+			k.stuck, k.spent = false, false
 			w.syncSoon(k)
 		}
 	}

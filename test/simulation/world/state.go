@@ -37,6 +37,9 @@ func (w *World) NewsUnderWay() bool {
 // IsDeaf reports whether an event for the process is due only later than that.
 func (w *World) IsDeaf(p *Process, than time.Duration) bool { return p.news > w.Now()+than }
 
+// IsCut reports whether the process has no network.
+func (w *World) IsCut(p *Process) bool { return p.isCut() }
+
 // Hears reports whether the server sends the process what becomes of the owner, and the process takes it in.
 func (w *World) Hears(p *Process) bool {
 	return !p.frozen && !p.isCut() && slices.ContainsFunc(w.Server.Streams(), func(st *server.Stream) bool { return st.IsFor(p, w.Profile.Resource) })

@@ -1,0 +1,208 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/peers"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+const (
+	// firstGather is how long ids that are to divide partitions are gathered before one plan divides them, and gather if others do so already.
+	firstGather, gather = time.Second, 200 * time.Millisecond
+	// batch is how many processes are told something in one pass, beside those whose locks it confirms: locks are not to wait for it.
+	batch = 4 * inFlight
+	// soon is when the others are told.
+	soon = time.Millisecond
+)
+
+// memory is what the controller has seen of an owner whose pods have agents. All of it is about who waits for how long, and which locks need T3. A controller
+// that starts knows nothing of it.
+type memory struct {
+	// agents are the pods, by UID.
+	agents map[string]seenAgent
+	// holders are the pods that lock ids, and since when.
+	holders map[int]holder
+	vacant  peers.Vacancies
+	// reserved is since when a free slot has been left to other pods, and joining since when an id that is to divide partitions does not yet.
+	reserved, joining time.Time
+	pace              *pace.Pace
+}
+
+// seenAgent is the newest receipt of an agent, and whether it is as confirmed as an earlier one. failed is since when its program has waited after this many
+// failures.
+type seenAgent struct {
+	receipt receipt.Receipt
+	settled bool
+	failed  time.Time
+}
+
+type holder struct {
+	uid   string
+	since time.Time
+}
+
+// see takes in an agent, and says in it what the memory knows.
+func (m *memory) see(q *heart.Pod, now time.Time) {
+	was, there := m.agents[q.UID]
+	c := q.Proposal.Confirmed
+	confirmed := func(r receipt.Receipt) bool { return c != nil && c.Write == r.Write && !c.Slot && c.Partitions.Empty() }
+	is := seenAgent{receipt: q.Receipt}
+	switch {
+	case !there:
+		is.settled = heart.Noted(q.Receipt)
+	case was.receipt.Write == q.Receipt.Write:
+		is.settled = was.settled
+	default:
+		is.settled = (was.settled || confirmed(was.receipt)) && heart.Continues(was.receipt, q.Receipt)
+	}
+	q.Settled = is.settled
+	if failures := q.Receipt.Failures(); failures > 0 && q.Receipt.State == receipt.Waits {
+		if is.failed = now; was.receipt.Failures() == failures && !was.failed.IsZero() {
+			is.failed = was.failed
+		}
+		q.StoodBack = now.Sub(is.failed) >= m.pace.StandBack(failures)
+	}
+	m.agents[q.UID] = is
+}
+
+// recall puts what the memory knows into the world, once the pods are there.
+func (p *pass) recall() {
+	w, m := &p.world, &p.temper.memory
+	if !slices.ContainsFunc(w.Pods, func(q heart.Pod) bool { return q.Agent }) {
+		*m = memory{}
+		return
+	}
+	if m.agents == nil {
+		m.agents, m.pace = map[string]seenAgent{}, pace.New(rand.Float64)
+	}
+	live := make(map[string]bool, len(w.Pods))
+	for i := range w.Pods {
+		if q := &w.Pods[i]; q.Agent {
+			m.see(q, w.Now)
+			if live[q.UID] = true; q.Receipt.Failures() > 0 && !q.StoodBack && q.Receipt.State == receipt.Waits {
+				p.sooner(m.agents[q.UID].failed.Add(m.pace.StandBack(q.Receipt.Failures())).Sub(w.Now))
+			}
+		}
+	}
+	for uid := range m.agents {
+		if !live[uid] {
+			delete(m.agents, uid)
+		}
+	}
+	p.recallPartitions()
+	if !m.reserved.IsZero() {
+		w.FreeFor = w.Now.Sub(m.reserved)
+	}
+}
+
+// recallPartitions is about the ids that divide partitions.
+func (p *pass) recallPartitions() {
+	w, m := &p.world, &p.temper.memory
+	holders, idle, joins := map[int]holder{}, map[string]bool{}, false
+	owners, wait := placement.Owners{}, firstGather
+	if row := w.Owner.State.Row; row != nil && len(row.Owners) > 0 {
+		owners, wait = row.Owners, gather
+	}
+	for i := range w.Pods {
+		q := &w.Pods[i]
+		if q.Receipt.State != receipt.Locks {
+			idle[q.Name] = !q.Receipt.Locked()
+			continue
+		}
+		id := q.Receipt.Share.ID
+		if holders[id] = (holder{q.UID, w.Now}); m.holders[id].uid == q.UID {
+			holders[id] = m.holders[id]
+		}
+		_, listed := owners[id]
+		joins = joins || q.Receipt.Share.Of > 0 && !listed && id < w.Owner.Count
+	}
+	m.holders, w.Joins = holders, make(map[int]bool, len(holders))
+	for id, h := range holders {
+		left := h.since.Add(w.Owner.Wish.GiveBackAfter).Sub(w.Now)
+		if _, listed := owners[id]; !listed && id < w.Owner.Count {
+			p.sooner(left)
+		}
+		w.Joins[id] = left <= 0
+	}
+	switch {
+	case !joins:
+		m.joining = time.Time{}
+	case m.joining.IsZero():
+		m.joining = w.Now
+	}
+	if left := m.joining.Add(wait).Sub(w.Now); joins && left > 0 {
+		w.Gathers = true
+		p.sooner(left)
+	}
+	after := w.Owner.Wish.FailoverAfter
+	m.vacant.SeeAll(p.owner, func(pod string) bool { return idle[pod] }, w.Now)
+	if at := m.vacant.Next(after, w.Now); !at.IsZero() {
+		p.sooner(at.Sub(w.Now))
+	}
+	if w.Vacant = m.vacant.Over(after, w.Now); p.owner.RollsNow && m.vacant.Any() { // its status says when that is over, and no generation counts that
+		p.forget(p.ref)
+		p.sooner(mixedAfter)
+	}
+}
+
+// planned takes in what a plan came to.
+func (p *pass) planned(d proposal.Decision) {
+	m := &p.temper.memory
+	switch {
+	case d.Reserved == 0 || m.agents == nil:
+		m.reserved = time.Time{}
+		return
+	case m.reserved.IsZero():
+		m.reserved = p.world.Now
+	}
+	for rank := range 3 {
+		p.sooner(m.reserved.Add(proposal.Reserved(rank)).Sub(p.world.Now))
+	}
+}
+
+// propose tells processes what is proposed to them, those first whose locks are confirmed.
+func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
+	slices.SortStableFunc(all, func(a, b heart.Propose) int { return cmp.Compare(min(len(b.Text), 1), min(len(a.Text), 1)) })
+	if rest := slices.IndexFunc(all, func(b heart.Propose) bool { return b.Text == "" }); rest >= 0 && len(all) > rest+batch {
+		all = all[:rest+batch]
+		p.sooner(soon)
+	}
+	return each(ctx, p.slots, all, func(ctx context.Context, b heart.Propose) error {
+		meta := p.meta(b.Pod)
+		written, err := p.store.SetProposal(ctx, meta, b.Text, b.Next)
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
+			p.metrics.conflicts.Inc()
+			return nil // it has written its receipt meanwhile, or is gone, and the watch will say so: no other pod is to wait for that
+		}
+		if err != nil {
+			return fmt.Errorf("pod %s: tell its process: %w", b.Pod, err)
+		}
+		if was, _ := receipt.ProposalOf(meta); was.Confirmed == nil && b.Text != "" && !b.Next.Confirmed.Slot {
+			p.metrics.began(p.store.Clock.Now().Sub(meta.CreationTimestamp.Time))
+		}
+		p.wrote(b.Pod, written)
+		return nil
+	})
+}
+
+// pod finds a pod of the world by its name, nil if it is not there.
+func (p *pass) pod(name string) *heart.Pod {
+	i, there := slices.BinarySearchFunc(p.world.Pods, name, func(q heart.Pod, name string) int { return strings.Compare(q.Name, name) })
+	if !there {
+		return nil
+	}
+	return &p.world.Pods[i]
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// SetProposal tells the process of a pod what is proposed to it, and returns the pod as written. pod is the pod as last read. The write fails unless the
+// pod has the same UID and was told the same so far. text are the bytes of the receipt that next confirms. They must stand, too; it is empty if next
+// confirms nothing new. Errors: as of SwapLock.
+func (s *Store) SetProposal(ctx context.Context, pod *metav1.PartialObjectMetadata, text string, next receipt.Proposal) (*metav1.PartialObjectMetadata, error) {
+	ops := []operation{test("/metadata/uid", pod.UID)}
+	if pod.Annotations == nil { // a patch cannot add a key to nothing
+		ops = append(ops, test("/metadata/annotations", nil), add("/metadata/annotations", map[string]string{}))
+	}
+	path, encoded := pointer("metadata", annotationsField, receipt.ProposalKey), next.Encode()
+	ops = append(ops, test(path, lookup(pod.Annotations, receipt.ProposalKey)))
+	if text != "" {
+		ops = append(ops, test(pointer("metadata", annotationsField, receipt.Key), text))
+	}
+	written, err := s.patchPod(ctx, pod, append(ops, add(path, encoded)))
+	if err == nil && written.Annotations[receipt.ProposalKey] != encoded {
+		err = fmt.Errorf("%w: annotation %s of pod %s in namespace %s: an admission webhook or policy of the cluster changes that; exempt idalloc's keys from it",
+			ErrNotKept, receipt.ProposalKey, pod.Name, pod.Namespace)
+	}
+	return written, err
+}
