@@ -7,8 +7,11 @@ import (
 )
 
 const (
-	// stall is how long a partition rests at least where its rest counts although it stays with its member.
-	stall = 250 * time.Millisecond
+	// stall is how long a partition rests at least where its rest counts although it stays with its member. A busy machine can make all
+	// of them rest for less.
+	stall = time.Second
+	// fresh is how long ago a partition that is worked on was worked on last.
+	fresh = 250 * time.Millisecond
 	// calm is how long no partition has moved or rested when all is settled.
 	calm = time.Second
 )
@@ -55,7 +58,7 @@ func (b *book) settled(members []string, level bool, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range b.marks {
-		if !slices.Contains(members, m.member) || now.Sub(m.at) > stall || now.Sub(m.since) < calm {
+		if !slices.Contains(members, m.member) || now.Sub(m.at) > fresh || now.Sub(m.since) < calm {
 			return false
 		}
 	}

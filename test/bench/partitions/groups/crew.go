@@ -100,6 +100,19 @@ func (c *crew) replace(ctx context.Context, name string, crash bool) error {
 	return c.join(ctx)
 }
 
+func (c *crew) roll(ctx context.Context, settle func() error) error {
+	for _, old := range c.members() {
+		if err := c.join(ctx); err != nil {
+			return err
+		}
+		c.take(old).end()
+		if err := settle(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // take has a member not be one any more.
 func (c *crew) take(name string) *member {
 	i := slices.IndexFunc(c.crew, func(m *member) bool { return m.name == name })

@@ -27,9 +27,9 @@ func openKafka(group ...kgo.Opt) func(context.Context, options, *book) (system, 
 		if err != nil {
 			return nil, err
 		}
-		c := &crew{options: o, book: b, leaving: []func() error{func() error { broker.Close(); return nil }}}
 		producer, err := kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		if err != nil {
+			broker.Close()
 			return nil, err
 		}
 		stop := feed(ctx, o, func(ctx context.Context, p int) error {
@@ -37,7 +37,7 @@ func openKafka(group ...kgo.Opt) func(context.Context, options, *book) (system, 
 			producer.Produce(ctx, record, nil)
 			return nil
 		})
-		c.leaving = append(c.leaving, func() error { producer.Close(); return nil }, stop)
+		c := &crew{options: o, book: b, leaving: []func() error{func() error { broker.Close(); return nil }, func() error { producer.Close(); return nil }, stop}}
 		c.enter = func(ctx context.Context, m *member) error {
 			all := append([]kgo.Opt{
 				kgo.SeedBrokers(broker.ListenAddrs()...), kgo.Dialer(m.dial), kgo.ConsumerGroup("workers"), kgo.ConsumeTopics(topic),

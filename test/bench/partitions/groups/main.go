@@ -27,10 +27,12 @@ type options struct {
 	partitions, members, rounds int
 	// start is how long a member takes to start, as a container does. pace is how often there is something to do for each partition.
 	start, pace time.Duration
+	// apart is how long it is quiet between two changes at most, which is at random: some wait for the next heartbeat.
+	apart time.Duration
 }
 
 func main() {
-	o := options{pace: 20 * time.Millisecond}
+	o := options{pace: 20 * time.Millisecond, apart: 5 * time.Second}
 	out := flag.String("out", "bin/bench", "the directory that gets tables and picture")
 	flag.IntVar(&o.partitions, "partitions", 24, "how many partitions")
 	flag.IntVar(&o.members, "members", 3, "how many members")

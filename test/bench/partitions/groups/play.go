@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -35,6 +36,8 @@ type system interface {
 	leave(ctx context.Context, member string) error
 	// replace ends a member, without a word if it crashes, and has another one start at once, as Kubernetes does.
 	replace(ctx context.Context, member string, crash bool) error
+	// roll replaces all members as a Deployment does by default: a new one starts, and an old one stops. settle waits until that is done.
+	roll(ctx context.Context, settle func() error) error
 	// members are those that run.
 	members() []string
 	close() error
@@ -50,7 +53,7 @@ type result struct {
 	most int
 }
 
-func scenes() []string { return []string{"join", "leave", "crash", "restart"} }
+func scenes() []string { return []string{"join", "leave", "crash", "evict", "rollout"} }
 
 // play has a contender play all scenes.
 func play(ctx context.Context, c contender, o options, progress io.Writer) (results []result, err error) {
@@ -65,7 +68,7 @@ func play(ctx context.Context, c contender, o options, progress io.Writer) (resu
 			return nil, err
 		}
 	}
-	g := &stage{system: s, book: b, level: c.level}
+	g := &stage{system: s, book: b, level: c.level, apart: o.apart}
 	if err := g.settle(ctx, o.members); err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func play(ctx context.Context, c contender, o options, progress io.Writer) (resu
 		results = append(results, result{contender: c, scene: scene})
 	}
 	for range o.rounds {
-		for i, act := range []func(context.Context, int) error{g.join, g.leave, g.crash, g.restart} {
+		for i, act := range []func(context.Context, int) error{g.join, g.leave, g.crash, g.evict, g.rollout} {
 			b.take()
 			if err := act(ctx, o.members); err != nil {
 				return nil, fmt.Errorf("%s: %w", results[i].scene, err)
@@ -106,9 +109,10 @@ type stage struct {
 	system
 	*book
 	level bool
+	apart time.Duration
 }
 
-// settle waits until n members work on all partitions.
+// settle waits until n members work on all partitions, and then until the next change is to come.
 func (g *stage) settle(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not settled after %s", patience))
 	defer cancel()
@@ -119,7 +123,7 @@ func (g *stage) settle(ctx context.Context, n int) error {
 	if err != nil {
 		return context.Cause(ctx)
 	}
-	return nil
+	return pause(ctx, rand.N(g.apart+1))
 }
 
 func (g *stage) join(ctx context.Context, n int) error {
@@ -136,12 +140,17 @@ func (g *stage) crash(ctx context.Context, n int) error {
 	return errors.Join(g.replace(ctx, busiest, true), g.settle(ctx, n))
 }
 
-// restart replaces all members, each after the one before has settled.
-func (g *stage) restart(ctx context.Context, n int) error {
+// evict replaces all members, each after the one before has settled.
+func (g *stage) evict(ctx context.Context, n int) error {
 	for _, member := range g.members() {
 		if err := errors.Join(g.replace(ctx, member, false), g.settle(ctx, n)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (g *stage) rollout(ctx context.Context, n int) error {
+	settle := func() error { return g.settle(ctx, n) }
+	return errors.Join(g.roll(ctx, settle), settle())
 }

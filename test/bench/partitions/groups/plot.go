@@ -18,9 +18,9 @@ const (
 	// apart is how far contenders are from each other, and wide how wide the points of one lie, where 1 is between two scenes.
 	apart, wide = 0.14, 0.1
 	// legend is the width of the legend.
-	legend = 1.3
-	// least is what is drawn for less.
-	least = time.Millisecond
+	legend = 1.4
+	// least is what is drawn for less, most for more.
+	least, most = 10 * time.Millisecond, 100 * time.Second
 )
 
 // draw draws a point for each partition that moved, and a ring for each that rested though it stayed.
@@ -29,7 +29,7 @@ func draw(results []result, path string) error {
 	p.Title.Text = "How long a partition rests. Filled: it moved. Hollow: it stayed with its member"
 	p.Y.Label.Text = "seconds"
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Padding = true, vg.Points(3)
 	p.BackgroundColor = color.White
 	p.Add(plotter.NewGrid())
 	n := len(results) / len(scenes())
@@ -51,7 +51,8 @@ func draw(results []result, path string) error {
 		}
 	}
 	p.NominalX(scenes()...)
-	p.X.Max += legend
+	p.X.Min, p.X.Max = -0.5, float64(len(scenes()))-0.5+legend
+	p.Y.Min, p.Y.Max = least.Seconds(), most.Seconds()
 	return p.Save(width, height, path)
 }
 
@@ -59,7 +60,7 @@ func draw(results []result, path string) error {
 func points(times []time.Duration, at float64) plotter.XYs {
 	all := make(plotter.XYs, len(times))
 	for i, d := range times {
-		all[i] = plotter.XY{X: at + wide*(float64(i)/float64(max(1, len(times)-1))-0.5), Y: max(d, least).Seconds()}
+		all[i] = plotter.XY{X: at + wide*(float64(i)/float64(max(1, len(times)-1))-0.5), Y: min(max(d, least), most).Seconds()}
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -187,6 +189,7 @@ func (c *cluster) live(ctx, life context.Context, m *member, pod *corev1.Pod) er
 	}
 	defer func() { _ = conn.Close() }() // it may be cut
 	o := idalloc.Options{PodName: pod.Name, PodNamespace: pod.Namespace, Config: config, Log: logr.FromSlogHandler(slog.DiscardHandler)}
+	o.Changed = func(id idalloc.Identity) { c.report(ctx, pod.Name, id.Assigned()) }
 	err = idalloc.RunPartitions(life, o, func(ctx context.Context, p idalloc.Partition) error {
 		ch, all, err := deliveries(conn, p.Number)
 		if err != nil {
@@ -209,6 +212,14 @@ func (c *cluster) live(ctx, life context.Context, m *member, pod *corev1.Pod) er
 	return errors.Join(err, c.remove(ctx, pod.Name))
 }
 
+// report says that a pod is ready, or not. A rollout waits for that.
+func (c *cluster) report(ctx context.Context, pod string, ready bool) {
+	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
+	patch := fmt.Appendf(nil, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`,
+		status, time.Now().UTC().Format(time.RFC3339))
+	_, _ = c.env.Client.CoreV1().Pods(c.namespace.Name).Patch(ctx, pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status") // the pod may be gone
+}
+
 // remove removes the object of a pod, as the kubelet does when the pod has ended, and as somebody does who deletes it by force.
 func (c *cluster) remove(ctx context.Context, pod string) error {
 	now := int64(0)
@@ -227,22 +238,39 @@ func (c *cluster) scale(ctx context.Context, more int32) error {
 // replace deletes a pod. One that crashes is deleted by force: else Kubernetes would start its process again in the same pod, which keeps
 // its partitions.
 func (c *cluster) replace(ctx context.Context, pod string, crash bool) error {
-	c.mu.Lock()
-	for uid, m := range c.pods {
-		if m.name == pod && crash {
-			m.crash()
-			m.end()
-		}
-		if m.name == pod {
-			delete(c.pods, uid)
-			defer m.end()
-		}
-	}
-	c.mu.Unlock()
+	m := c.take(pod)
+	defer m.end()
 	if crash {
+		m.crash()
 		return c.remove(ctx, pod)
 	}
 	return c.env.Client.CoreV1().Pods(c.namespace.Name).Delete(ctx, pod, metav1.DeleteOptions{})
+}
+
+// take has a pod not be a member any more.
+func (c *cluster) take(pod string) (taken *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.pods, func(_ types.UID, m *member) bool {
+		if m.name == pod {
+			taken = m
+		}
+		return m.name == pod
+	})
+	return taken
+}
+
+// roll does what kubectl rollout restart does, and waits until no pod is left that was there.
+func (c *cluster) roll(ctx context.Context, _ func() error) error {
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
+	old := c.members()
+	_, err := c.env.Client.AppsV1().Deployments(c.namespace.Name).Patch(ctx, deployment, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, look, patience, true, func(context.Context) (bool, error) {
+		return !slices.ContainsFunc(c.members(), func(name string) bool { return slices.Contains(old, name) }), nil
+	})
 }
 
 func (c *cluster) members() []string {
@@ -261,4 +289,3 @@ func (c *cluster) close() (err error) {
 	}
 	return err
 }
-

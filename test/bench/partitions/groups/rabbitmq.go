@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -22,12 +23,17 @@ type queues struct {
 
 func queue(p int) string { return fmt.Sprintf("orders-%d", p) }
 
-// openQueues starts a broker whose queues get messages. closing ends both.
+// openQueues starts a broker whose queues get messages. The functions that it returns end both, the last one first.
 func openQueues(ctx context.Context, o options, singleActive bool) (q *queues, closing []func() error, err error) {
 	broker, err := example.StartServer(ctx, "rabbitmq")
 	if err != nil {
 		return nil, nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, broker.Stop())
+		}
+	}()
 	q = &queues{Server: broker, singleActive: singleActive}
 	producer, err := amqp.Dial(q.URL)
 	if err != nil {
