@@ -212,6 +212,10 @@ bench-packing: ## Compare algorithms that pack partitions by load, by the protoc
 	go -C $(AUTOSCALER) test -run '^$$' -bench . ./packing
 	go -C $(PARTITIONS) run ./packing -out $(CURDIR)/bin/bench
 
+.PHONY: bench-groups
+bench-groups: ## Measure how long partitions rest when pods, members of Kafka groups and RabbitMQ's consumers come and go: half an hour; bin/bench gets table and picture.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(PARTITIONS) run ./groups -out $(CURDIR)/bin/bench
+
 .PHONY: bench-policy
 bench-policy: ## Measure what the admission policy costs, a few minutes.
 	go -C $(POLICY) run .
