@@ -44,9 +44,7 @@ func (p *pass) look(ctx context.Context) error {
 		pods = unseen(pods, seen, list)
 	}
 	p.see(pods)
-	before := p.temper.cached
-	p.temper.cached = maps.Clone(p.metas)
-	if (len(p.world.Pods) == 0 || !p.unlabelled()) && !p.unknown(before) && !p.temper.strangers {
+	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		return nil
 	}
 	cached := p.metas
@@ -64,18 +62,21 @@ func (p *pass) unlabelled() bool {
 	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
 }
 
-// unknown reports whether the owner's annotations name a pod that the cache does not have. It is gone, or it takes for itself. One that the cache had before
-// is gone. Or somebody removed its label: then T3 shows what it locks.
-func (p *pass) unknown(before map[string]*podMeta) bool {
-	state := p.owner.Record.State
+// unknown reports whether the owner's annotations name a pod that the cache does not have, and never had. It is gone, or it takes for itself. One that the
+// cache had is gone: in a rolling update such pods are no reason to list. A StatefulSet may have made another pod of that name, without the label.
+func (p *pass) unknown() bool {
+	seen, unknown, state := make(map[string]bool, len(p.metas)), false, p.owner.Record.State
+	for name := range p.metas {
+		seen[name] = p.ref.Rolls()
+	}
 	for _, names := range []assignment.Slots{state.Slots, state.Handover} {
 		for _, name := range names {
-			if p.metas[name] == nil && before[name] == nil {
-				return true
-			}
+			seen[name] = seen[name] || p.temper.seen[name]
+			unknown = unknown || p.metas[name] == nil && !seen[name]
 		}
 	}
-	return false
+	p.temper.seen = seen
+	return unknown
 }
 
 // list reads the owner's pods from the API server, all of them.

@@ -55,23 +55,6 @@ func TestALockWithOtherLabelsIsHidden(t *testing.T) {
 	}
 }
 
-// A rolling restart removes a thousand pods, and the map names each of them for a moment. To list a thousand pods for each would be a million.
-func TestAPodThatTheCacheHadIsGone(t *testing.T) {
-	p := passOf(t, nil)
-	p.owner.Record.State.Slots = assignment.Slots{0: "a", 1: "b"}
-	p.metas = map[string]*podMeta{"a": {}}
-	if !p.unknown(nil) {
-		t.Error("a pod that the cache never had may take for itself")
-	}
-	if p.unknown(map[string]*podMeta{"a": {}, "b": {}}) {
-		t.Error("a pod that the cache had is not looked for")
-	}
-	p.owner.Record.State.Handover = assignment.Slots{0: "c"}
-	if !p.unknown(map[string]*podMeta{"a": {}, "b": {}}) {
-		t.Error("nothing is known of a pod that asks for a slot")
-	}
-}
-
 // behind is a cache that shows an old version of a pod for a number of reads.
 type behind struct {
 	client.Reader

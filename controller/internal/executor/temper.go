@@ -18,8 +18,8 @@ type temper struct {
 	// strangers says that a pod locks a slot which the cache does not have under the owner, such as one whose controller is gone. The map would go on to
 	// give that slot to others, and T3 would take it from them each time.
 	strangers bool
-	// cached are the pods that the cache had when it was looked at last.
-	cached map[string]*podMeta
+	// seen has the names of pods that the cache has or had, of those that live or that the map names still.
+	seen map[string]bool
 	// wrote is the map as it was written last. Whoever undoes each write is not answered each time at once: the next one comes at until.
 	wrote  assignment.State
 	undone pace.Undone

@@ -101,7 +101,7 @@ func (v *view) offer(p *pod) receipt.Proposal {
 	o := v.w.Owner
 	out := receipt.Proposal{UID: p.UID, Owner: o.Owner, Count: v.count(p), Share: receipt.Nothing(), Confirmed: p.confirmed(o)}
 	mine := proposal.Mine{Pod: p.Name, Divides: true, HandsOver: p.Receipt.HandsOver, Locked: receipt.Nothing()}
-	id, has := v.slots[p.Name]
+	id, has := v.ids[p.Name]
 	if p.Receipt.State == receipt.Locks && !p.moved() {
 		id, has, mine.Locked = p.Receipt.Share.ID, true, p.Receipt.Share
 	}
@@ -142,7 +142,7 @@ func (v *view) sound(by string, p *pod) bool {
 }
 
 func (v *view) has(p *pod) bool {
-	_, has := v.slots[p.Name]
+	_, has := v.ids[p.Name]
 	return has || p.Receipt.Locked()
 }
 

@@ -21,7 +21,7 @@ func Decide(w World) Decision {
 	}
 	if v.d.Plan.Next != nil {
 		v.next = *v.d.Plan.Next
-		v.slots = byName(v.next.Slots)
+		v.ids = inverse(v.next.Slots)
 	}
 	for i := range v.pods {
 		v.step(v.pods[i])
@@ -39,13 +39,13 @@ type view struct {
 	byPod  map[string]Lock
 	bySlot map[int]int
 	// named finds pods by their names. bare are pods that run under a slot without a receipt that locks it.
-	named  map[string]*pod
-	bare   map[int]string
-	next   assignment.State
+	named map[string]*pod
+	bare  map[int]string
+	next  assignment.State
+	// ids are the slots of the map, by the names of their pods.
+	ids    map[string]int
 	offers *proposal.Offers
 	found  *index
-	// slots are the slots that the map proposes, by the names of pods: after the plan, those of next.
-	slots map[string]int
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
 	crowded, kept bool
 	d             Decision
@@ -66,7 +66,7 @@ type pod struct {
 func newView(w World) *view {
 	v := &view{
 		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
-		slots: byName(w.Owner.State.Slots), pods: make([]*pod, 0, len(w.Pods)),
+		ids: inverse(w.Owner.State.Slots),
 	}
 	for _, p := range w.Pods {
 		q := read(p)
@@ -92,15 +92,12 @@ func newView(w World) *view {
 	return v
 }
 
-// byName returns the slots of a map by the names of pods. A name that is there twice has the lowest one.
-func byName(slots assignment.Slots) map[string]int {
-	out := make(map[string]int, len(slots))
-	for id, name := range slots {
-		if lower, twice := out[name]; !twice || id < lower {
-			out[name] = id
-		}
+func inverse(slots assignment.Slots) map[string]int {
+	ids := make(map[string]int, len(slots))
+	for _, id := range slices.Backward(slots.IDs()) { // the lowest one counts
+		ids[slots[id]] = id
 	}
-	return out
+	return ids
 }
 
 func read(p Pod) *pod {
@@ -135,7 +132,7 @@ func (v *view) input() proposal.Input {
 	in := proposal.Input{
 		Count: o.Count, State: v.state(), Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
 		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
-		Partitions: v.division(), FreeFor: v.w.FreeFor, Pods: make([]proposal.Pod, 0, len(v.pods)),
+		Partitions: v.division(), FreeFor: v.w.FreeFor,
 	}
 	for _, p := range v.pods {
 		q := p.Pod.Pod
@@ -160,7 +157,7 @@ func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}
 	out.Handover = v.requests(out)
 	for _, p := range v.pods {
-		id, named := v.slots[p.Name]
+		id, named := v.ids[p.Name]
 		if named && p.takes() && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal {
 			misled[p.Name] = id
 		}
@@ -206,7 +203,7 @@ func (v *view) step(p *pod) {
 
 // proposed returns the slot that the map proposes to the pod (T1).
 func (v *view) proposed(p *pod) (int, bool) {
-	id, ok := v.slots[p.Name]
+	id, ok := v.ids[p.Name]
 	return id, ok && id < v.w.Owner.Count
 }
 

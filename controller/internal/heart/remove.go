@@ -86,7 +86,7 @@ func (v *view) holds(p *pod) (id int, has bool) {
 	if p.runs || p.Receipt.Locked() {
 		return p.id, true
 	}
-	id, has = v.slots[p.Name]
+	id, has = v.ids[p.Name]
 	return id, has
 }
 

@@ -35,7 +35,7 @@ type Controller struct {
 	cmd     *exec.Cmd
 }
 
-// Start starts the controller at path. It elects in the namespace.
+// Start starts the controller at path, whose election is in the namespace.
 func Start(ctx context.Context, path, kubeconfig, namespace string) (*Controller, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
