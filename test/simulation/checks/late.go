@@ -191,7 +191,7 @@ func (g *progress) deadNames() map[string]time.Duration {
 
 // anyStrict reports whether a process runs in strict mode: others may not touch Leases.
 func (g *progress) anyStrict() bool {
-	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool { return p.FenceAfter > 0 && p.Pod != "" })
+	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool { return p.FenceAfter > 0 && p.Belief() != nil })
 }
 
 // leftBy is what a pod still has whose program was told to end when all was well, and has ended for good, while the pod lives.
