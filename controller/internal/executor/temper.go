@@ -1,10 +1,9 @@
 package executor
 
 import (
+	"maps"
 	"math/rand/v2"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
@@ -60,7 +59,7 @@ func (t *temper) clashed(now time.Time) {
 // proposed takes in a write of the map. One that repeats the last one says that somebody undid that.
 func (t *temper) proposed(next assignment.State, now time.Time) {
 	t.until = time.Time{}
-	if equality.Semantic.DeepEqual(next, t.wrote) {
+	if maps.Equal(next.Slots, t.wrote.Slots) && maps.Equal(next.Handover, t.wrote.Handover) && next.Row.Same(t.wrote.Row) {
 		t.undone.Again(now)
 		t.until = now.Add(t.undone.Damping())
 	}

@@ -5,16 +5,20 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// A tool that undoes each write of the map is not answered each time at once.
+// A tool that undoes each write of map and row is not answered each time at once.
 func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
+	row := func(count int) *assignment.Row {
+		return &assignment.Row{Count: count, Strategy: placement.DefaultName, Owners: placement.Owners{0: placement.Between(0, count-1)}}
+	}
 	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
 	end := now.Add(time.Minute)
 	var k temper
 	for now.Before(end) {
 		if k.damped(now) <= 0 {
-			k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}}, now)
+			k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}, now)
 			writes++
 		}
 		now = now.Add(50 * time.Millisecond)
@@ -22,8 +26,11 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 	if writes < 5 || writes > 20 {
 		t.Errorf("%d writes in a minute", writes)
 	}
-	if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}}, now); k.damped(now) > 0 {
+	if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}, now); k.damped(now) > 0 {
 		t.Errorf("another map waits for %s", k.damped(now))
+	}
+	if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}, now); k.damped(now) > 0 {
+		t.Errorf("another row waits for %s", k.damped(now))
 	}
 }
 
