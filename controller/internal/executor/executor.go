@@ -23,6 +23,8 @@ const (
 	inFlight = 32
 	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
 	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
+	// unwatchedAfter is when a ReplicaSet that stands by itself is read again. Those without the label are not watched: most of them are old revisions.
+	unwatchedAfter = 30 * time.Second
 )
 
 // Executor reconciles owners.
@@ -67,6 +69,9 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace),
 	}
 	err = p.run(ctx)
+	if _, unwatched := x.ownerMeta(ctx, ref); unwatched != nil && len(p.world.Pods) > 0 {
+		p.sooner(unwatchedAfter)
+	}
 	if errors.Is(err, store.ErrConflict) {
 		x.metrics.conflicts.Inc()
 	}
@@ -75,7 +80,9 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
 		return reconcile.Result{RequeueAfter: p.temper.conflicts.Next()}, nil
 	}
-	p.temper.conflicts.Reset()
+	if err == nil {
+		p.temper.conflicts.Reset()
+	}
 	return reconcile.Result{RequeueAfter: p.after}, err
 }
 
@@ -188,10 +195,11 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 		return d, true, nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
+	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now(), err)
 	if err != nil {
+		p.forget(p.ref)
 		return d, false, fmt.Errorf("plan: %w", err)
 	}
-	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now())
 	p.remember(written)
 	p.owner = written
 	p.world.Owner = p.ownerOf()

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -54,8 +55,11 @@ func (t *temper) clashed(now time.Time) {
 	t.takes = now.Add(t.clashes.Damping())
 }
 
-// proposed takes in a write of the map. One that repeats the last one says that somebody undid that.
-func (t *temper) proposed(next assignment.State, now time.Time) {
+// proposed takes in a write of the map. One that repeats the last one says that it was undone, be it at once, by an admission webhook.
+func (t *temper) proposed(next assignment.State, now time.Time, err error) {
+	if errors.Is(err, store.ErrConflict) {
+		return
+	}
 	t.until = time.Time{}
 	if equality.Semantic.DeepEqual(next, t.wrote) {
 		t.undone.Again(now)
