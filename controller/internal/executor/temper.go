@@ -19,7 +19,7 @@ type temper struct {
 	// strangers says that a pod locks a slot which the cache does not have under the owner, such as one whose controller is gone. The map would go on to
 	// give that slot to others, and T3 would take it from them each time.
 	strangers bool
-	// wrote is the map as it was written last. Whoever undoes each write is not answered each time at once: the next one comes at until.
+	// wrote is the map as it was written last. One that was undone is not repeated at once each time: the next one comes at until.
 	wrote  assignment.State
 	undone pace.Undone
 	until  time.Time

@@ -59,7 +59,7 @@ func (p *peer) note(change func(duty.Tenure) duty.Tenure) {
 }
 
 func (m *model) freshPeer() peer {
-	return peer{alive: m.peer, tenure: peerThatStarts(nobody), work: nobody}
+	return peer{alive: m.peer, tenure: peerThatStarts(noID), work: noID}
 }
 
 // peerThatStarts is the tenure of a process that finds out under which id an earlier process may have left work.
@@ -144,7 +144,7 @@ func (m *model) nextOfPeer(w world) (out []edge) {
 }
 
 func (*model) stop(w *world) {
-	w.peer.work = nobody
+	w.peer.work = noID
 	w.peer.note(func(t duty.Tenure) duty.Tenure { return t.Stopped(duty.Part{All: true}) })
 }
 
