@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/enable"
+	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -25,7 +26,7 @@ type enabler struct {
 	*people.Output
 
 	options       enable.Options
-	dryRun        string
+	dryRun, by    string
 	withoutPolicy bool
 }
 
@@ -37,10 +38,11 @@ func newEnable(g *global) *cobra.Command {
 		Long: `Makes a service account, a Role and a RoleBinding for one workload, and asks for
 the sidecar by the label idalloc.dev/inject on its pod template, so the workload
 rolls. A workload whose pods have an account of their own keeps it, and the Role
-is bound to it. The policies of config/inject add the sidecar. It makes no
-account while the cluster lacks the policies of config/policy, which limit it,
-unless you say --without-policy. With --dry-run=client -o yaml it prints what it
-would apply.`,
+is bound to it. The policies of config/inject add the sidecar. With --by=agent
+the controller plans for the pods, and their account has no right on the
+workload. It makes no account while the cluster lacks the policies of
+config/policy, which limit it, unless you say --without-policy. With
+--dry-run=client -o yaml it prints what it would apply.`,
 		Example: `  kubectl idalloc enable deployment/worker -n prod
   kubectl idalloc enable deploy/worker --dry-run=client -o yaml`,
 		ValidArgsFunction: g.completeAny,
@@ -50,6 +52,7 @@ would apply.`,
 	}
 	e.Output = people.NewOutput(cmd, formats())
 	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is")
+	cmd.Flags().StringVar(&e.by, "by", "", "sidecar (the pods plan) or agent (the controller plans)")
 	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, for strict mode")
 	cmd.Flags().BoolVar(&e.withoutPolicy, "without-policy", false, "make the account although no policy limits it")
 	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (send nothing) or server (store nothing)")
@@ -63,6 +66,10 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if e.dryRun != "none" && e.dryRun != "client" && e.dryRun != "server" {
 		return cli.Usagef("--dry-run %q: use none, client or server", e.dryRun)
 	}
+	if e.by != "" && e.by != inject.BySidecar && e.by != inject.ByAgent {
+		return cli.Usagef("--by is %q: use %s or %s", e.by, inject.BySidecar, inject.ByAgent)
+	}
+	e.options.Agent = e.by == inject.ByAgent
 	s, ref, err := e.one(args)
 	if err != nil {
 		return err
@@ -85,9 +92,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		}
 		plan.Notes = append(plan.Notes, missing)
 	}
-	if shared := shares(ctx, s, ref.Namespace, plan); shared != "" {
-		plan.Notes = append(plan.Notes, shared)
-	}
+	plan.Notes = append(plan.Notes, shares(ctx, s, ref.Namespace, plan)...)
 	if !e.options.AccountOnly {
 		plan.Notes = append(plan.Notes, cautions(ctx, s, owner)...)
 	}
@@ -108,7 +113,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 }
 
 // shares says which other workloads the account may write already. It says nothing if it may not look.
-func shares(ctx context.Context, s *store.Store, namespace string, plan enable.Plan) string {
+func shares(ctx context.Context, s *store.Store, namespace string, plan enable.Plan) []string {
 	read := func(resource string) (all []unstructured.Unstructured) {
 		gvr := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
 		err := s.EachObject(ctx, gvr, namespace, metav1.ListOptions{}, func(o *unstructured.Unstructured) { all = append(all, *o) })
@@ -117,7 +122,7 @@ func shares(ctx context.Context, s *store.Store, namespace string, plan enable.P
 		}
 		return all
 	}
-	return enable.Shared(plan.Account, plan.Role, read("rolebindings"), read("roles"))
+	return plan.Shared(read("rolebindings"), read("roles"))
 }
 
 // cautions says what the user should know before the workload rolls.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,7 @@ func newInject() *cobra.Command {
 for:
 
   idalloc.dev/inject: "true"       the native sidecar
+  idalloc.dev/assign: agent        beside it: the controller plans
   idalloc.dev/assign: controller   what an id of the controller needs: a gate,
                                    IDALLOC_ID and files
 
@@ -46,7 +48,7 @@ and a service account, which "kubectl idalloc enable" makes.`,
 	f := cmd.Flags()
 	f.StringVarP(&i.file, "filename", "f", "", "file with manifests; - is standard input")
 	f.BoolVar(&i.options.All, "all", false, "also change workloads without a label")
-	f.StringVar(&i.options.By, "by", "", "sidecar or controller: change only workloads that ask for it")
+	f.StringVar(&i.options.By, "by", "", "sidecar, agent or controller: change only workloads that ask for it")
 	f.StringVar(&i.options.Image, "image", image, "idalloc's image, for templates that do not name one")
 	return cmd
 }
@@ -54,8 +56,8 @@ and a service account, which "kubectl idalloc enable" makes.`,
 var errNoFile = cli.Usagef("name a file with -f, or - for standard input")
 
 func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
-	if by := i.options.By; by != "" && by != inject.BySidecar && by != inject.ByController {
-		return cli.Usagef("--by is %q: use %s or %s", by, inject.BySidecar, inject.ByController)
+	if by := i.options.By; !slices.Contains([]string{"", inject.BySidecar, inject.ByAgent, inject.ByController}, by) {
+		return cli.Usagef("--by is %q: use %s, %s or %s", by, inject.BySidecar, inject.ByAgent, inject.ByController)
 	}
 	manifests, err := i.read(stdin)
 	if err != nil {

@@ -56,6 +56,7 @@ func TestExitCodesOfInject(t *testing.T) {
 	}{
 		{nil, cli.ExitUsage, "name a file with -f"},
 		{[]string{"-f", "-", "more"}, cli.ExitUsage, "takes no arguments"},
+		{[]string{"-f", "-", "--by=peer"}, cli.ExitUsage, `--by is "peer": use sidecar, agent or controller`},
 		{[]string{"--flie=x"}, cli.ExitUsage, "see kubectl idalloc inject --help"},
 		{[]string{"-f", "/does/not/exist"}, cli.ExitError, "no such file"},
 		{[]string{"-f", "-"}, cli.ExitError, "DaemonSet/worker: idalloc gives ids to the pods of"},

@@ -25,6 +25,8 @@ type Plan struct {
 	Notes   []string
 	// Account is the service account that gets the Role of this name.
 	Account, Role string
+	// PeersRole is the Role by which the workload's pods may write it that run without the label of agents, empty if the plan is not for agents.
+	PeersRole string
 }
 
 // Options configures For.
@@ -33,6 +35,8 @@ type Options struct {
 	AccountOnly bool
 	// Strict permits what strict mode needs.
 	Strict bool
+	// Agent has idalloc-controller plan for the pods, which then need no right on the workload. A template with the label for that has it by itself.
+	Agent bool
 }
 
 // For returns the plan for a workload. whole is the workload as the API server has it.
@@ -54,23 +58,41 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		own = ""
 	}
 	account := cmp.Or(own, asked, name)
+	labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
+	o.Agent = o.Agent || labels[inject.AssignLabel] == inject.ByAgent
 	p := Plan{Account: account, Role: name}
+	if o.Agent {
+		p.Role, p.PeersRole = name+"-agent", name // old pods need theirs until they are replaced
+	}
 	if account == name {
 		p.Objects = append(p.Objects, serviceAccount(ref.Namespace, name))
 	}
-	p.Objects = append(p.Objects, role(ref, name, o.Strict), binding(ref.Namespace, name, account))
-	switch label, _, _ := unstructured.NestedString(template, "metadata", "labels", inject.Label); {
+	p.Objects = append(p.Objects, role(ref, p.Role, o), binding(ref.Namespace, p.Role, account))
+	marked := !o.Agent || labels[inject.AssignLabel] == inject.ByAgent
+	switch {
 	case o.AccountOnly || runs(template):
 		if own != account {
 			p.Notes = append(p.Notes, fmt.Sprintf("let the pods run as this account: set serviceAccountName: %s in the pod template", account))
 		}
-	case label == "true" && cmp.Or(own, asked) != "":
+		if !marked {
+			p.Notes = append(p.Notes, fmt.Sprintf("let the controller plan for the pods: set label %s: %s in the pod template", inject.AssignLabel, inject.ByAgent))
+		}
+	case labels[inject.Label] == "true" && cmp.Or(own, asked) != "" && marked:
 	case ref.Kind == store.Job:
-		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s: \"true\" and annotation %s: %s in its template", inject.Label, inject.AccountKey, account))
+		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s and annotation %s: %s in its template", asks(o), inject.AccountKey, account))
 	default:
-		p.Objects = append(p.Objects, marks(ref, own, account))
+		p.Objects = append(p.Objects, marks(ref, own, account, o))
 	}
 	return p, nil
+}
+
+// asks says which labels bring the sidecar.
+func asks(o Options) string {
+	text := inject.Label + ": \"true\""
+	if o.Agent {
+		text += ", label " + inject.AssignLabel + ": " + inject.ByAgent
+	}
+	return text
 }
 
 // runs tells whether the pod template has idalloc's container.
@@ -87,8 +109,12 @@ func runs(template map[string]any) bool {
 }
 
 // marks returns the part of the workload that brings the sidecar.
-func marks(ref store.Ref, own, account string) *unstructured.Unstructured {
-	meta := map[string]any{"labels": map[string]any{inject.Label: "true"}}
+func marks(ref store.Ref, own, account string, o Options) *unstructured.Unstructured {
+	labels := map[string]any{inject.Label: "true"}
+	if o.Agent {
+		labels[inject.AssignLabel] = inject.ByAgent
+	}
+	meta := map[string]any{"labels": labels}
 	if own == "" {
 		meta["annotations"] = map[string]any{inject.AccountKey: account}
 	}
@@ -101,20 +127,25 @@ func serviceAccount(namespace, name string) *unstructured.Unstructured {
 	return object("v1", "ServiceAccount", namespace, name, labels(), map[string]any{"automountServiceAccountToken": false})
 }
 
-// role returns the permissions of a pod, those of config/base and, for strict mode, of config/strict.
-func role(ref store.Ref, name string, strict bool) *unstructured.Unstructured {
-	rules := []any{rule(ref.GVR().Group, ref.GVR().Resource, ref.Name, "get", "list", "watch", "patch")}
-	if ref.Rolls() {
+// role returns the permissions of a pod, those of config/base or config/agent and, for strict mode, of config/strict.
+func role(ref store.Ref, name string, o Options) *unstructured.Unstructured {
+	var rules []any
+	if !o.Agent {
+		rules = append(rules, rule(ref.GVR().Group, ref.GVR().Resource, ref.Name, "get", "list", "watch", "patch"))
+	}
+	if !o.Agent && ref.Rolls() {
 		rules = append(rules, rule("apps", "replicasets", "", "get"))
 	}
-	rules = append(rules,
-		rule("", "pods", "", "get", "list", "watch", "patch"),
-		rule("", "events", "", "create"),
-		rule("idalloc.dev", "slots", "", "allocate"))
-	if label := assignment.OwnerLabelValue(ref.String()); !strings.Contains(label, ".") { // a hash: the policy cannot tell whose it is
+	rules = append(rules, rule("", "pods", "", "get", "list", "watch", "patch"))
+	if !o.Agent {
+		rules = append(rules, rule("", "events", "", "create"))
+	}
+	rules = append(rules, rule("idalloc.dev", "slots", "", "allocate"))
+	// A hash, or the Lease of a pod that may patch no workload: the policy cannot tell whose it is.
+	if label := assignment.OwnerLabelValue(ref.String()); !strings.Contains(label, ".") || o.Agent && o.Strict {
 		rules = append(rules, rule("idalloc.dev", "slots", label, "lock"))
 	}
-	if strict {
+	if o.Strict {
 		leases := store.Leases
 		rules = append(rules, rule(leases.Group, leases.Resource, "", "get", "list", "watch", "create", "update", "delete"))
 	}

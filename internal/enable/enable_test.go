@@ -65,6 +65,11 @@ func TestWhatIsApplied(t *testing.T) {
 		"only the account, marked":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{AccountOnly: true}, []string{"Role", binds}, "ids", "serviceAccountName: ids"},
 		"it has the sidecar":          {deploy, "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
 		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{makes, "Role", binds}, "worker-job-idalloc", "cannot be changed"},
+		"agents":                      {deploy, "spec: {}", Options{Agent: true}, []string{makes, "Role", binds, "Deployment"}, "worker-idalloc", ""},
+		"a peer to be an agent":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{Agent: true}, []string{"Role", binds, "Deployment"}, "shop", ""},
+		"an agent by its labels":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
+		"a program that is no agent":  {deploy, "spec: {serviceAccountName: shop, containers: [{name: idalloc}]}", Options{Agent: true}, []string{"Role", binds}, "shop", "set label idalloc.dev/assign: agent in the pod template"},
+		"a Job of agents":             {"job", "spec: {}", Options{Agent: true}, []string{makes, "Role", binds}, "worker-job-idalloc", `idalloc.dev/inject: "true", label idalloc.dev/assign: agent and annotation`},
 		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{makes, "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
 	} {
 		ref, whole := worker(t, tc.kind, tc.template)
@@ -108,6 +113,26 @@ func TestTheRoleIsTheComponents(t *testing.T) {
 		if !reflect.DeepEqual(got.Object, want.Object) {
 			t.Errorf("%s is\n%v\nand config/component has\n%v", want.GetKind(), got.Object, want.Object)
 		}
+	}
+}
+
+// That of an agent has no right on any workload. In strict mode it names its Leases by their label, because the policy cannot tell by anything else.
+func TestTheRoleOfAnAgentIsThatOfConfig(t *testing.T) {
+	text, err := os.ReadFile("../../config/agent/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &want.Object); err != nil {
+		t.Fatal(err)
+	}
+	usual, strict := rules(t, Options{Agent: true}), rules(t, Options{Agent: true, Strict: true})
+	if !reflect.DeepEqual(any(usual), want.Object["rules"]) {
+		t.Errorf("the rules are\n%v\nand config/agent has\n%v", usual, want.Object["rules"])
+	}
+	lock := rule("idalloc.dev", "slots", "deployment.worker", "lock")
+	if len(strict) != len(usual)+2 || !reflect.DeepEqual(strict[len(usual)], any(lock)) {
+		t.Errorf("in strict mode the rules are %v", strict)
 	}
 }
 
@@ -172,12 +197,16 @@ func rules(t *testing.T, o Options) []any {
 
 // The marks name an account only where the template names none, and a container of another name is not the sidecar.
 func TestTheMarks(t *testing.T) {
-	for name, tc := range map[string]struct{ template, want string }{
-		"no account":            {"spec: {containers: [{name: main}]}", "map[annotations:map[inject.idalloc.dev/service-account:worker-idalloc] labels:map[idalloc.dev/inject:true]]"},
-		"an account of its own": {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/inject:true]]"},
+	for name, tc := range map[string]struct {
+		template, want string
+		agent          bool
+	}{
+		"no account":            {"spec: {containers: [{name: main}]}", "map[annotations:map[inject.idalloc.dev/service-account:worker-idalloc] labels:map[idalloc.dev/inject:true]]", false},
+		"an account of its own": {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/inject:true]]", false},
+		"an agent":              {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/assign:agent idalloc.dev/inject:true]]", true},
 	} {
 		ref, whole := worker(t, deploy, tc.template)
-		p, err := For(ref, whole, Options{})
+		p, err := For(ref, whole, Options{Agent: tc.agent})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,16 +6,23 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/internal/inject"
 )
 
-// Shared says of which other workloads an account may write the keys already, by the RoleBindings and Roles of its namespace. It is empty if there
-// are none. role is the name of the Role that the account is to get.
-func Shared(account, role string, bindings, roles []unstructured.Unstructured) string {
+// Shared says of which other workloads the plan's account may write the keys already, and by which Role it may write those of its own although agents
+// need not, by the RoleBindings and Roles of its namespace.
+func (p Plan) Shared(bindings, roles []unstructured.Unstructured) (notes []string) {
 	var others []string
 	for i := range bindings {
 		to, _, _ := unstructured.NestedString(bindings[i].Object, "roleRef", "name")
 		kind, _, _ := unstructured.NestedString(bindings[i].Object, "roleRef", "kind")
-		if to == role || kind != "Role" || !isFor(bindings[i].Object, account) {
+		if to == p.Role || kind != "Role" || !isFor(bindings[i].Object, p.Account) {
+			continue
+		}
+		if to == p.PeersRole {
+			notes = append(notes, fmt.Sprintf("Role %s permits the account to write the workload, which only pods without label %s: %s need: when none of them runs any more, "+
+				"delete the Role and its RoleBinding", to, inject.AssignLabel, inject.ByAgent))
 			continue
 		}
 		for j := range roles {
@@ -25,11 +32,11 @@ func Shared(account, role string, bindings, roles []unstructured.Unstructured) s
 		}
 	}
 	if len(others) == 0 {
-		return ""
+		return notes
 	}
 	slices.Sort(others)
-	return fmt.Sprintf("account %s may write idalloc's keys of %s already: from now on whoever copies the token of one workload's pod can disturb the ids of the other; "+
-		"give each workload an account of its own", account, strings.Join(slices.Compact(others), ", "))
+	return append(notes, fmt.Sprintf("account %s may write idalloc's keys of %s already: from now on a copied token of one workload's pod can disturb the ids of the other; "+
+		"give each workload an account of its own", p.Account, strings.Join(slices.Compact(others), ", ")))
 }
 
 // isFor reports whether a binding is about the account.

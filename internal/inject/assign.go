@@ -11,11 +11,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// AssignLabel is the label of a pod template whose pods get their ids from idalloc-controller, with the value ByController.
+// AssignLabel is the label of a pod template for whose pods idalloc-controller plans, with the value ByController or ByAgent.
 const AssignLabel = receipt.AssignLabel
 
-// ByController is the way in which idalloc-controller gives a pod its id: before the pod starts.
-const ByController = receipt.ByController
+const (
+	// ByController is the way in which idalloc-controller gives a pod its id: before the pod starts.
+	ByController = receipt.ByController
+	// ByAgent is the way in which a sidecar of the pod locks the id that idalloc-controller proposes to it.
+	ByAgent = receipt.ByAgent
+)
 
 // The names of what such a pod has.
 const (
@@ -52,13 +56,29 @@ func (w *workload) assign() (changed bool, err error) {
 		p.set(c, "env", clone(field(all, "env")), 0)
 		p.set(c, "volumeMounts", clone(field(all, "mount")), -1)
 	}
-	metadata := ensure(w.template, "metadata", yaml.MappingNode)
-	labels := ensure(metadata, "labels", yaml.MappingNode)
-	if value(labels, AssignLabel) != ByController { // with Options.All
-		put(labels, AssignLabel, scalar(ByController))
-		p.changed = true
+	return w.mark(AssignLabel, ByController) || p.changed, nil
+}
+
+// injectAgent adds the sidecar, and the labels by which idalloc-controller plans for it.
+func (w *workload) injectAgent(o Options) (changed bool, err error) {
+	if named(list(field(w.template, "spec"), "schedulingGates"), "name", gate) >= 0 {
+		return false, fmt.Errorf("the pod has label %s: %s and the scheduling gate %s, which nothing would remove: remove the gate from the pod template", AssignLabel, ByAgent, gate)
 	}
-	return p.changed, nil
+	if changed, err = w.inject(o); err != nil {
+		return false, err
+	}
+	changed = w.mark(Label, yes) || changed
+	return w.mark(AssignLabel, ByAgent) || changed, nil
+}
+
+// mark gives the template a label that it lacks, with Options.All or Options.By, and tells whether it lacked it.
+func (w *workload) mark(label, text string) (changed bool) {
+	labels := ensure(ensure(w.template, "metadata", yaml.MappingNode), "labels", yaml.MappingNode)
+	if value(labels, label) == text {
+		return false
+	}
+	put(labels, label, scalar(text))
+	return true
 }
 
 // checkAssigned returns why the pods of a template cannot get their ids from the controller.

@@ -27,8 +27,8 @@ type Options struct {
 	// All adds the sidecar to all workloads, also to those whose templates lack the label. A template with another value of
 	// the label stays as it is.
 	All bool
-	// By restricts Stream to the workloads that ask for this way, BySidecar or ByController. All adds this way. Empty is both, and
-	// the sidecar with All.
+	// By restricts Stream to the workloads that ask for this way: BySidecar, ByAgent or ByController. All adds this way. Empty is all of them,
+	// and the sidecar with All. ByAgent also has the controller plan for workloads that ask for the sidecar alone.
 	By string
 	// Image replaces DefaultImage.
 	Image string
@@ -100,10 +100,12 @@ func (i *injector) object(object *yaml.Node) (changed bool) {
 	w, by, err := i.find(object)
 	switch {
 	case err != nil:
-	case by == BySidecar:
-		changed, err = w.inject(i.options)
 	case by == ByController:
 		changed, err = w.assign()
+	case by == ByAgent:
+		changed, err = w.injectAgent(i.options)
+	case by == BySidecar:
+		changed, err = w.inject(i.options)
 	}
 	switch {
 	case err != nil:

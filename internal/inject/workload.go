@@ -1,8 +1,10 @@
 package inject
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -16,7 +18,7 @@ type workload struct {
 	object, template *yaml.Node
 }
 
-// find returns the workload that an object is, and what its pods are to get: the sidecar (BySidecar), an id of the controller
+// find returns the workload that an object is, and what its pods are to get: the sidecar (BySidecar, or ByAgent), an id of the controller
 // (ByController), or nothing. An error means that it asks for something that it cannot have.
 func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 	kind := value(object, "kind")
@@ -30,7 +32,11 @@ func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 	if w.template == nil || w.template.Kind != yaml.MappingNode {
 		return w, "", nil
 	}
-	switch by, err = i.asked(w); {
+	by, err = i.asked(w)
+	if by == BySidecar && i.options.By == ByAgent {
+		by = ByAgent
+	}
+	switch {
 	case err != nil || by == "" && i.marked(w) || i.options.By != "" && by != "" && by != i.options.By:
 		return w, "", err
 	case by == "":
@@ -38,7 +44,7 @@ func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 			return w, ByController, nil
 		}
 		if i.options.All && i.options.By != ByController && owner(value(object, "apiVersion"), kind) {
-			return w, BySidecar, nil
+			return w, cmp.Or(i.options.By, BySidecar), nil
 		}
 		return w, "", nil
 	case by == ByController:
@@ -55,32 +61,40 @@ func (i *injector) marked(w workload) bool {
 
 // asked returns what the labels of the template ask for.
 func (i *injector) asked(w workload) (by string, err error) {
-	for _, label := range []struct{ key, value, by string }{{Label, yes, BySidecar}, {AssignLabel, ByController, ByController}} {
-		switch mark := descend(w.template, "metadata", "labels", label.key); {
-		case mark == nil && misplaced(w.object, w.template, label.key, label.value):
-			return "", fmt.Errorf("%s stands where it does nothing: make it a label of the pod template, with the value %q", label.key, label.value)
-		case mark == nil:
-		case mark.Value == label.value:
-			by = label.by // checkAssigned refuses both
-		case label.key == AssignLabel:
-			return "", fmt.Errorf("label %s is %q: use %q, or remove it", label.key, mark.Value, label.value)
-		case mark.Value != "false":
-			return "", fmt.Errorf("label %s is %q: use \"true\" or \"false\"", label.key, mark.Value)
+	for _, label := range []struct{ key, asks, or string }{{Label, yes, "false"}, {AssignLabel, ByController, ByAgent}} {
+		mark := descend(w.template, "metadata", "labels", label.key)
+		if mark == nil {
+			if elsewhere := misplaced(w.object, w.template, label.key, label.asks, ByAgent); elsewhere != "" {
+				return "", fmt.Errorf("%s stands where it does nothing: make it a label of the pod template, with the value %q", label.key, elsewhere)
+			}
+			continue
+		}
+		switch {
+		case mark.Value != label.asks && mark.Value != label.or && label.key == AssignLabel:
+			return "", fmt.Errorf("label %s is %q: use %q or %q, or remove it", label.key, mark.Value, label.asks, label.or)
+		case mark.Value != label.asks && mark.Value != label.or:
+			return "", fmt.Errorf("label %s is %q: use %q or %q", label.key, mark.Value, label.asks, label.or)
+		case mark.Value == ByAgent && by == BySidecar:
+			by = ByAgent // without the sidecar, a container of the template runs idalloc
+		case mark.Value == ByController:
+			by = ByController // checkAssigned refuses both labels
+		case mark.Value == yes:
+			by = BySidecar
 		}
 	}
 	return by, nil
 }
 
-// misplaced tells whether the label is not in the template, but on the workload or an annotation.
-func misplaced(object, template *yaml.Node, label, asks string) bool {
+// misplaced returns the value of a label that is not in the template, but on the workload or an annotation, if it is one of these.
+func misplaced(object, template *yaml.Node, label string, asks ...string) string {
 	for _, n := range []*yaml.Node{object, template} {
 		for _, key := range []string{"labels", "annotations"} {
-			if value(n, "metadata", key, label) == asks {
-				return true
+			if text := value(n, "metadata", key, label); slices.Contains(asks, text) {
+				return text
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // owner tells whether objects of a kind can have an assignment, so that their pods can have ids.

@@ -129,7 +129,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) { n.stored().Owners[2] = placement.Of(4); n.locksPartitions("c", placement.Of(4)) },
 			finds:  []string{"partitionUnowned 5 "},
 			says:   []string{"for 10m0s at least, as long as idalloc has not written the workload"},
-			rows:   []string{ofA, ofB, "4 2 c owned >5m", "5 - - nobody >10m"},
+			rows:   []string{ofA, ofB, "4 2 c owned >5m", "5 - - unowned >10m"},
 		},
 		"partitions of nobody for a moment, as far as verify can see": {
 			change: func(n *snapshot) {
@@ -154,7 +154,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.now = rowAt.Add(-time.Hour)
 			},
 			warns: []string{"for 0s at least"},
-			rows:  []string{"0-1 0 a owned >0s", "2-3 1 b owned >0s", "4 2 c owned >0s", "5 - - nobody >0s"},
+			rows:  []string{"0-1 0 a owned >0s", "2-3 1 b owned >0s", "4 2 c owned >0s", "5 - - unowned >0s"},
 		},
 		"an id that no pod has, for ten minutes": {
 			change: func(n *snapshot) { n.free(2) },

@@ -95,7 +95,7 @@ func TestDrainedIsForPOSTOnly(t *testing.T) {
 			t.Errorf("%s: %d, Allow %q", method, a.code, a.header.Get("Allow"))
 		}
 	}
-	s.do(t, "POST", "/v1/drained", "").want(t, 409, "nobody waits")
+	s.do(t, "POST", "/v1/drained", "").want(t, 409, "does not wait")
 }
 
 func TestABodyIsRefusedAndNotWaitedFor(t *testing.T) {

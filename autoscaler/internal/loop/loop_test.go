@@ -182,7 +182,7 @@ func TestWhoUndoesTheScalingIsNamedInAnEvent(t *testing.T) {
 	for range 3 {
 		r.step()
 	}
-	if len(r.server.patches) != 1 || r.logged("somebody changed the number of pods from 4") == 0 {
+	if len(r.server.patches) != 1 || r.logged("another client changed the number of pods from 4") == 0 {
 		t.Errorf("it wrote %v and said %v", r.server.patches, r.log)
 	}
 	if n := len(r.server.events); n != 2 || !strings.Contains(r.server.events[1], "ScalingUndone") || !strings.Contains(r.server.events[1], "take replicas out") {

@@ -90,13 +90,6 @@ func (w *scaled) loads(total float64) {
 	w.load = func(int) (float64, error) { return total / partitions, nil }
 }
 
-// fails has the source fail.
-func (w *scaled) fails(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.load = func(int) (float64, error) { return 0, err }
-}
-
 // Read makes the workload a source of its loads.
 func (w *scaled) Read(context.Context) (monitor.Reading, error) {
 	w.mu.Lock()

@@ -29,7 +29,7 @@ func explore(b budget) (r result) {
 		default:
 			return result{states: len(worlds), two: history(m, worlds, from, at)}
 		}
-		if m.without == whole || m.without == noRetreat || m.without == noRemoval {
+		if slices.Contains([]step{whole, noRetreat, noConfirm, noRemoval}, m.without) {
 			if problem := m.settles(w); problem != "" {
 				return result{states: len(worlds), stuck: append(history(m, worlds, from, at), problem)}
 			}

@@ -83,7 +83,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		_, _, err = inject.Stream(workload, inject.Options{})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
 	},
-		Entry("another value of the label", assignedWith("assign: controller", "assign: sidecar"), `label idalloc.dev/assign is "sidecar": use "controller"`),
+		Entry("another value of the label", assignedWith("assign: controller", "assign: sidecar"), `label idalloc.dev/assign is "sidecar": use "controller" or "agent"`),
 		Entry("both labels", assignedWith("assign: controller", "assign: controller, idalloc.dev/inject: \"true\""), "for the sidecar and for an id of the controller"),
 		Entry("a node by name", assignedWith("spec:\n      containers", "spec:\n      nodeName: node1\n      containers"), "a pod with nodeName cannot wait behind a scheduling gate"),
 		Entry("no grace period", assignedWith("spec:\n      containers", "spec:\n      terminationGracePeriodSeconds: 0\n      containers"), "removes a pod before its program has ended"),

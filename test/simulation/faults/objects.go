@@ -225,6 +225,22 @@ func corruptReceipt(w *world.World, v *server.Version, d *dice.Dice) {
 	})
 }
 
+// changeProposal removes what the controller tells a pod, damages it, brings back what it told it first, or gives the pod what it tells another one.
+func changeProposal(w *world.World, v *server.Version, d *dice.Dice) {
+	texts := []string{"", "{", "null"}
+	for _, other := range w.Server.Objects(object.Pods) {
+		texts = append(texts, object.Annotation(other.Object, receipt.ProposalKey))
+	}
+	old := v
+	for old.Before.Exists() && object.UID(old.Before.Object) == object.UID(v.Object) && object.Annotation(old.Before.Object, receipt.ProposalKey) != "" {
+		old = old.Before
+	}
+	texts = append(texts, object.Annotation(old.Object, receipt.ProposalKey), object.Annotation(old.Object, receipt.ProposalKey))
+	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+		object.SetText(o, "annotations", receipt.ProposalKey, dice.Pick(d, texts))
+	})
+}
+
 func takeRBAC(w *world.World, f Fault, d *dice.Dice) {
 	what := dice.Pick(d, []string{
 		"get " + w.Profile.Resource, "patch " + w.Profile.Resource, "watch " + w.Profile.Resource, "list " + w.Profile.Resource,

@@ -96,6 +96,8 @@ type Server struct {
 	fields    map[string]fields.Selector
 	// Refusals are what an administrator took away, by verb and resource ("patch pods").
 	Refusals map[string]bool
+	// Forbids, if it is not nil, says what the Role of the account does not permit whose request is carried out.
+	Forbids func(r *Request) bool
 	// Budget, if it is not nil, says whether a budget lets a pod be evicted.
 	Budget func(pod *Version) bool
 	// Admission keeps everybody from changing owners.

@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/envtest/specs"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// agent makes a pod for which the controller plans, whose account has the Role of config/agent and these rules, and returns who acts with its token.
+func (s *scene) agent(ctx context.Context, name string, rules ...rbacv1.PolicyRule) (corev1.Pod, actor) {
+	GinkgoHelper()
+	Expect(s.ns.Grant(ctx, name, append(rules, specs.Manifest[*rbacv1.Role]("config/agent/role.yaml").Rules...)...)).To(Succeed())
+	spec := suite.PodSpec(idle())
+	spec.ServiceAccountName = name
+	pod := suite.Pod(name, spec)
+	pod.Labels[receipt.AssignLabel] = receipt.ByAgent
+	Expect(s.ns.Create(ctx, pod)).To(Succeed())
+	made := somePods(ctx, s.ns, name, 1)[0]
+	a := in(ctx, &made)
+	a.limited(ctx, pods, made.Name)
+	return made, a
+}
+
+// proposed has the controller name the owner of a pod.
+func (s *scene) proposed(ctx context.Context, pod corev1.Pod, p receipt.Proposal) {
+	GinkgoHelper()
+	s.proposedText(ctx, pod, p.Encode())
+}
+
+func (s *scene) proposedText(ctx context.Context, pod corev1.Pod, text string) {
+	GinkgoHelper()
+	_, err := env.Client.CoreV1().Pods(s.ns.Name).Patch(ctx, pod.Name, types.MergePatchType, annotations(map[string]string{receipt.ProposalKey: text}), metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// proposes is what the controller writes on a pod that gets slot 0.
+func proposes(pod corev1.Pod, kind, name string) receipt.Proposal {
+	return receipt.Proposal{UID: string(pod.UID), Owner: identity.Owner{APIVersion: "example.com/v1beta1", Kind: kind, Name: name}, Count: 3, Share: receipt.Share{ID: 0}}
+}
+
+var _ = Describe("a marked account of an agent", Ordered, func() {
+	var s *scene
+	BeforeAll(func(ctx SpecContext) { s = newScene(ctx) })
+
+	It("may name the owner that the controller wrote, of whatever kind, and its Role names none", func(ctx SpecContext) {
+		pod, a := s.agent(ctx, "agent-own")
+		for owner, label := range map[string]string{"Deployment/deployment": "deployment.deployment", "Job/x": "job.x", "Rollout/canary.v2": "rollout.canary.v2"} {
+			kind, name, _ := strings.Cut(owner, "/")
+			s.proposed(ctx, pod, proposes(pod, kind, name))
+			Expect(says(pod, owner, label)(ctx, a)).To(Succeed(), owner)
+			Expect(says(pod, owner, "")(ctx, a)).To(Succeed(), "it waits for a slot of "+owner)
+		}
+		err := a.merge(ctx, deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"{}"}}}`)
+		Expect(err).To(MatchError(ContainSubstring("cannot patch resource")), "RBAC permits it no workload")
+	})
+
+	It("may name no other one, not even one that its Role permits to patch", func(ctx SpecContext) {
+		pod, a := s.agent(ctx, "agent-other", writes(theDeployment))
+		const own, label = "Deployment/deployment", "deployment.deployment"
+		s.refused(ctx, a, says(pod, own, label), "the receipt of pods "+pod.Name, "annotation idalloc.dev/proposal of the pod names (none)")
+		for name, text := range map[string]string{
+			"the proposal of another pod": proposes(s.own, "Deployment", theDeployment).Encode(),
+			"no proposal":                 "{}",
+			"another form":                `{"owner":{"kind":"Deployment","name":"deployment"},"uid":"` + string(pod.UID) + `"}`,
+		} {
+			By(name)
+			s.proposedText(ctx, pod, text)
+			s.refused(ctx, a, says(pod, own, label), "proposal of the pod names (none)")
+		}
+		s.proposed(ctx, pod, proposes(pod, "Deployment", "other"))
+		s.refused(ctx, a, says(pod, own, label), "proposal of the pod names (Deployment/other)")
+		s.refused(ctx, a, says(pod, "Deployment/other", label), "proposal of the pod names (Deployment/other)")
+		Expect(says(pod, "Deployment/other", "deployment.other")(ctx, a)).To(Succeed())
+	})
+
+	It("may have a hash for a label if its Role names the hash", func(ctx SpecContext) {
+		name := strings.Repeat("a", 60)
+		hash := assignment.OwnerLabelValue("Deployment/" + name)
+		pod, a := s.agent(ctx, "agent-hash", locks(hash))
+		s.proposed(ctx, pod, proposes(pod, "Deployment", name))
+		Expect(says(pod, "Deployment/"+name, hash)(ctx, a)).To(Succeed())
+		another := strings.Repeat("b", 40)
+		s.refused(ctx, a, says(pod, "Deployment/"+name, another), "the verb lock on slots.idalloc.dev with resourceNames ["+another+"]")
+	})
+
+	It("may not write what the controller proposes, nor the label that says who plans", func(ctx SpecContext) {
+		pod, a := s.agent(ctx, "agent-proposal")
+		s.proposed(ctx, pod, proposes(pod, "Deployment", theDeployment))
+		for _, patch := range []string{`{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`, `{"metadata":{"annotations":{"idalloc.dev/proposal":null}}}`} {
+			s.refused(ctx, a, func(ctx context.Context, a actor) error { return a.merge(ctx, pods, pod.Name, patch) }, "and not idalloc.dev/proposal of pods "+pod.Name)
+		}
+		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
+			return a.merge(ctx, pods, s.own.Name, `{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`)
+		}, "and not idalloc.dev/proposal of pods "+s.own.Name)
+		s.refused(ctx, a, func(ctx context.Context, a actor) error {
+			return a.merge(ctx, pods, pod.Name, `{"metadata":{"labels":{"idalloc.dev/assign":null}}}`)
+		}, "may not change label idalloc.dev/assign of pods "+pod.Name)
+		s.refused(ctx, s.marked, says(pod, "Deployment/deployment", "deployment.deployment"), "use the token of the pod itself")
+	})
+
+	It("may write Leases of the workload whose label its Role names, and no others", func(ctx SpecContext) {
+		pod, a := s.agent(ctx, "agent-strict", leases("get", "create"), locks("deployment.deployment"))
+		Expect(creates(s.lease(pod))(ctx, a)).To(Succeed())
+		s.refused(ctx, a, creates(s.lease(pod, of("Deployment/other"))), "does not name a workload that fits its label")
+		pod, a = s.agent(ctx, "agent-without-lock", leases("get", "create"))
+		s.refused(ctx, a, creates(s.lease(pod)), "does not name a workload that fits its label")
+	})
+})
+
+// locks permits to lock slots of the workload with this label.
+func locks(label string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, ResourceNames: []string{label}, Verbs: []string{"lock"}}
+}
