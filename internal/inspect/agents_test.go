@@ -18,7 +18,7 @@ func (n snapshot) agent(kind string) {
 	n.edit("z", func(p *pod) {
 		p.byAgent = true
 		if kind != "" {
-			p.told = &receipt.Proposal{UID: p.UID, Owner: identity.Owner{Kind: kind, Name: "worker"}, Share: receipt.Nothing(), Why: "slots"}
+			p.told = &receipt.Proposal{UID: p.UID, Owner: identity.Owner{Kind: kind, Name: n.owner.Name}, Share: receipt.Nothing(), Why: "slots"}
 			p.Receipt = waiting()
 		}
 	})
@@ -31,9 +31,9 @@ func TestWhatVerifyFindsAboutAgents(t *testing.T) {
 			change: func(n *snapshot) { n.agent(""); n.now = time.Unix(100, 0) },
 			want:   []brief{{Untold, -1, "z"}}, says: []string{"proposed nothing to pod z", "`kubectl idalloc check`"},
 		},
-		"it waits, as the controller says": {change: func(n *snapshot) { n.agent("Deployment"); n.now = time.Unix(4, 0) }},
+		"it waits, as the controller says": {change: func(n *snapshot) { n.agent(store.Deployment); n.now = time.Unix(4, 0) }},
 		"the proposal is for another owner": {
-			change: func(n *snapshot) { n.agent("StatefulSet"); n.now = time.Unix(4, 0) },
+			change: func(n *snapshot) { n.agent(store.StatefulSet); n.now = time.Unix(4, 0) },
 			want:   []brief{{Misled, -1, "z"}}, says: []string{"names StatefulSet/worker"},
 		},
 	})
@@ -42,17 +42,17 @@ func TestWhatVerifyFindsAboutAgents(t *testing.T) {
 func TestWhatAnAgentWaitsFor(t *testing.T) {
 	n := settledPods(2)
 	n.agent("")
-	if text := n.explain("z", nil).Text(); !strings.Contains(text, "idalloc-controller has proposed nothing") || strings.Contains(text, "has written nothing on the pod") {
+	if text := n.explain("z").Text(); !strings.Contains(text, "idalloc-controller has proposed nothing") || strings.Contains(text, "has written nothing on the pod") {
 		t.Error(text)
 	}
 	n.edit("z", func(p *pod) { p.told = &receipt.Proposal{Why: "paused"} })
-	if text := n.explain("z", nil).Text(); !strings.Contains(text, "proposes no id to the pod (paused)") {
+	if text := n.explain("z").Text(); !strings.Contains(text, "proposes no id to the pod (paused)") {
 		t.Error(text)
 	}
 }
 
 func TestWhatAPodShowsOfItsProposal(t *testing.T) {
-	told := receipt.Proposal{UID: "u", Owner: identity.Owner{Kind: "Deployment", Name: "worker"}, Share: receipt.Nothing(), Why: "slots"}.Encode()
+	told := receipt.Proposal{UID: "u", Owner: identity.Owner{Kind: store.Deployment, Name: "w"}, Share: receipt.Nothing(), Why: "slots"}.Encode()
 	of := func(uid, mark string) assigned {
 		return assignedOf(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 			"uid": uid, "labels": map[string]any{receipt.AssignLabel: mark}, "annotations": map[string]any{receipt.ProposalKey: told},
@@ -70,7 +70,7 @@ func TestWhatAPodShowsOfItsProposal(t *testing.T) {
 }
 
 func TestAnAgentNeedsNoRightOnItsOwner(t *testing.T) {
-	owner := store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"}
+	owner := settledPods(1).owner.Ref
 	var p pod
 	p.byAgent = true
 	for _, needs := range permissions(owner, p) {

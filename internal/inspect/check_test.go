@@ -16,7 +16,7 @@ import (
 func settledPods(count int) snapshot {
 	n := snapshot{
 		owner: store.Owner{
-			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"},
+			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: worker},
 			Count:   count,
 			Rollout: store.Rollout{MaxUnavailable: 1},
 			Record:  assignment.Record{Present: true, State: assignment.State{Slots: assignment.Slots{}}},

@@ -54,7 +54,7 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 		"a canary":                 {store.Deployment, "worker-canary-5d9", "5d9", false},
 		"a ReplicaSet that the Deployment adopted":   {store.Deployment, "older", "", true},
 		"a pod that its controller has released":     {store.Deployment, "", "5d9", true},
-		"a pod of this StatefulSet":                  {store.StatefulSet, "worker", "", true},
+		"a pod of this StatefulSet":                  {store.StatefulSet, worker, "", true},
 		"a StatefulSet with the same labels":         {store.StatefulSet, "worker-canary", "", false},
 		"a Deployment whose name begins like this's": {store.Deployment, "worker-5d9-7c4", "7c4", false},
 	} {
@@ -106,7 +106,7 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 
 // A pod whose receipt is for another owner has a trace of idalloc, and locks nothing here. One with another pod's UID has none.
 func TestAReceiptForAnotherOwnerIsSeen(t *testing.T) {
-	owner := store.Owner{Ref: store.Ref{Kind: store.Deployment, Name: "worker"}}
+	owner := store.Owner{Ref: store.Ref{Kind: store.Deployment, Name: worker}}
 	for text, want := range map[string]bool{
 		`{"uid":"u","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`:     true,
 		`{"uid":"other","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`: false,
