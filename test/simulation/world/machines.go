@@ -223,6 +223,11 @@ func (w *World) Desert(n *Node) {
 			w.Server.DeletePod(v.Name, w.Profile.Grace)
 		}
 	}
+	for _, p := range w.Running() {
+		if p.Controls && p.Node == n { // its Deployment has another one start elsewhere
+			p.kill()
+		}
+	}
 }
 
 // BringBack has a node work again.
