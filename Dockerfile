@@ -55,32 +55,32 @@ ARG TARGETOS TARGETARCH VERSION=dev
 ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 RUN go -C controller build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-controller ./cmd/idalloc-controller
 
-FROM gcr.io/distroless/static:nonroot AS fileworker
-COPY --from=build-examples /out/fileworker /fileworker
+# distroless/static has the CA certificates that a kubeconfig outside a cluster may need, and no shell. The user is numeric, because
+# runAsNonRoot cannot check a name.
+FROM gcr.io/distroless/static:nonroot AS bare
 USER 65532:65532
+
+FROM bare AS fileworker
+COPY --from=build-examples /out/fileworker /fileworker
 ENTRYPOINT ["/fileworker"]
 
-FROM gcr.io/distroless/static:nonroot AS linkedworker
+FROM bare AS linkedworker
 COPY --from=build-examples /out/linkedworker /linkedworker
-USER 65532:65532
 ENTRYPOINT ["/linkedworker"]
 
-FROM gcr.io/distroless/static:nonroot AS partitionworker
+FROM bare AS partitionworker
 COPY --from=build-examples /out/partitionworker /partitionworker
-USER 65532:65532
 ENTRYPOINT ["/partitionworker"]
 
-FROM gcr.io/distroless/static:nonroot AS rabbitmq
+FROM bare AS rabbitmq
 COPY --from=build-clients /out/rabbitmq /rabbitmq
-USER 65532:65532
 ENTRYPOINT ["/rabbitmq"]
 
-FROM gcr.io/distroless/static:nonroot AS postgres
+FROM bare AS postgres
 COPY --from=build-clients /out/postgres /postgres
-USER 65532:65532
 ENTRYPOINT ["/postgres"]
 
-FROM gcr.io/distroless/static:nonroot AS autoscaler
+FROM bare AS autoscaler
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="idalloc-autoscaler" \
@@ -90,10 +90,9 @@ LABEL org.opencontainers.image.title="idalloc-autoscaler" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION"
 COPY --from=build-autoscaler /out/idalloc-autoscaler /idalloc-autoscaler
-USER 65532:65532
 ENTRYPOINT ["/idalloc-autoscaler"]
 
-FROM gcr.io/distroless/static:nonroot AS controller
+FROM bare AS controller
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="idalloc-controller" \
@@ -103,11 +102,9 @@ LABEL org.opencontainers.image.title="idalloc-controller" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION"
 COPY --from=build-controller /out/idalloc-controller /idalloc-controller
-USER 65532:65532
 ENTRYPOINT ["/idalloc-controller"]
 
-# distroless/static has the CA certificates that a kubeconfig outside a cluster may need, and no shell.
-FROM gcr.io/distroless/static:nonroot AS idalloc
+FROM bare AS idalloc
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="idalloc" \
@@ -117,6 +114,4 @@ LABEL org.opencontainers.image.title="idalloc" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION"
 COPY --from=build-idalloc /out/idalloc /idalloc
-# Numeric, because runAsNonRoot cannot check a name.
-USER 65532:65532
 ENTRYPOINT ["/idalloc"]

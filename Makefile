@@ -40,10 +40,9 @@ AUTOSCALER_UNIT := ./cmd/... ./internal/... ./packing
 CONTROLLER := controller
 CONTROLLER_UNIT := ./cmd/... ./internal/... ./test/model
 # Tools:
-PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
-TOOLS := test/bench test/report $(PLOT) $(PARTITIONS) $(POLICY)
+TOOLS := test/bench test/report $(PARTITIONS) $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake
 CONSUMERS := test/consumers
@@ -199,10 +198,9 @@ report: ## Make REPORT (report.html), the page of the run with faults in RUN (ch
 	go -C test/report run . -run $(abspath $(RUN)) -out $(abspath $(REPORT))
 
 .PHONY: bench
-bench: ## Measure everything and draw the curves: half an hour; bin/bench gets tables and picture.
+bench: ## Measure everything: half an hour; bin/bench gets the tables.
 	go test -run '^$$' -bench . ./pkg/...
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C test/bench run . -out $(CURDIR)/bin/bench
-	go -C $(PLOT) run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
 
 .PHONY: bench-partitions
 bench-partitions: ## Compare strategies of partitions with hashing and a Kafka client, a few minutes; bin/bench gets tables and picture.
@@ -213,6 +211,10 @@ bench-partitions: ## Compare strategies of partitions with hashing and a Kafka c
 bench-packing: ## Compare algorithms that pack partitions by load, by the protocol of a paper, a few minutes; bin/bench gets tables and picture.
 	go -C $(AUTOSCALER) test -run '^$$' -bench . ./packing
 	go -C $(PARTITIONS) run ./packing -out $(CURDIR)/bin/bench
+
+.PHONY: bench-groups
+bench-groups: ## Measure how long partitions rest when pods, members of Kafka groups and RabbitMQ's consumers come and go: half an hour; bin/bench gets table and picture.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(PARTITIONS) run ./groups -out $(CURDIR)/bin/bench
 
 .PHONY: bench-policy
 bench-policy: ## Measure what the admission policy costs, a few minutes.

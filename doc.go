@@ -8,7 +8,7 @@
 // The pod needs the environment variables POD_NAME and POD_NAMESPACE from the downward API; POD_UID is recommended. Its
 // service account needs the Role in config/base, and in strict mode that in config/strict, too.
 //
-// There is one exception to mutual exclusion. If somebody force-deletes a pod, or deletes its Node object, while the node
+// There is one exception to mutual exclusion. If a pod is force-deleted, or its Node object is deleted, while the node
 // still runs the pod, another pod may get the id before this process notices. Options.FenceAfter (strict mode) closes this
 // gap. Alternatively, pass Identity.Token or Partition.Token as a fencing token to the systems that the work writes to. The token
 // of an identity fences an id, and not a share of the work that follows from id and count: see package identity.

@@ -22,7 +22,7 @@ import (
 // Instance claims an id for this pod and keeps it. Start makes one. Its methods are safe for concurrent use.
 type Instance struct {
 	options Options
-	meter   *meter.Metrics // nil if nobody counts
+	meter   *meter.Metrics // nil without metrics
 	publish func(Identity) // see manner; it may be nil
 	alloc   *allocator.Allocator
 	cancel  context.CancelFunc
@@ -39,7 +39,7 @@ type Instance struct {
 	// released is closed when the first Close is done. result is what that Close returned.
 	released chan struct{}
 	result   error
-	// endedByItself says that the work ended although nobody told it to.
+	// endedByItself says that the work ended although it was not told to.
 	endedByItself bool
 	// workStopped is closed while Run's function does not run.
 	workStopped chan struct{}
@@ -59,7 +59,7 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 // ask has the program stop its work.
 func (i *Instance) ask(ctx context.Context, stop allocator.Stop) error {
 	if i.options.Stop == nil {
-		return nil // nobody can know
+		return nil // it cannot be known
 	}
 	set := stop.Partitions
 	if stop.All {
@@ -97,9 +97,9 @@ type manner struct {
 	// handsOver says that stop returns nil only when the work has stopped.
 	handsOver bool
 	// inProcess says that the work ends with this process, however the process ends. Otherwise an earlier process of the pod may have
-	// left some, and nobody knows under which id.
+	// left some, and it is not known under which id.
 	inProcess bool
-	// publish is called with each identity after Current has begun to return it. When it returns, nobody begins work that the identity does
+	// publish is called with each identity after Current has begun to return it. When it returns, no work begins that the identity does
 	// not name. It may be nil.
 	publish func(Identity)
 	// stop blocks until the work has stopped that a Stop is about: see allocator.Options.
@@ -167,14 +167,14 @@ func (i *Instance) loop(ctx context.Context) {
 		case errors.Is(err, allocator.ErrPodGone):
 			state = identity.StateLost
 		case i.options.FenceAfter > 0:
-			state = identity.StateFenced // nobody renews the Lease any more
+			state = identity.StateFenced // the Lease is not renewed any more
 		}
 		i.withdraw(state)
 	}
 	i.announce()
 }
 
-// withdraw takes the id back because its loop has ended, which the metrics hear from nobody else. The caller must hold the lock.
+// withdraw takes the id back because its loop has ended, which the metrics do not hear otherwise. The caller must hold the lock.
 func (i *Instance) withdraw(state identity.State) {
 	from := i.current
 	i.current = from.Without(state)
@@ -245,7 +245,7 @@ func (i *Instance) Current() Identity {
 // deadline with the clock as Current does. Without Options.Partitions there are none.
 func (i *Instance) Owned() []Partition { return owned(i.Current()) }
 
-// Changes returns a channel that gets the newest identity after each change. An identity that nobody received before the
+// Changes returns a channel that gets the newest identity after each change. An identity that was not received before the
 // next change is dropped. All callers share the channel, and Close closes it. In strict mode, call Current before you act
 // on a received identity, because its deadline may have passed.
 func (i *Instance) Changes() <-chan Identity { return i.changes }
@@ -288,7 +288,7 @@ func (i *Instance) await(ctx context.Context, until func(Identity) bool) (Identi
 	}
 }
 
-// Failed notes that the work under the id ended although nobody told it to. If that is soon after the id was assigned, the pod
+// Failed notes that the work under the id ended although it was not told to. If that is soon after the id was assigned, the pod
 // makes way for others, as it does after Run's function returned by itself. Call it before Close.
 func (i *Instance) Failed() { i.endsByItself(true) }
 

@@ -26,7 +26,7 @@ type Options struct {
 	// PodName and PodNamespace name this pod. The defaults are POD_NAME and POD_NAMESPACE from the environment.
 	PodName, PodNamespace string
 	// PodUID is this pod's UID. The default is POD_UID from the environment, if PodName is the one from there, too. It
-	// matters if somebody force-deletes the pod: a container of it that starts later could take a new pod of the same
+	// matters if the pod is force-deleted: a container of it that starts later could take a new pod of the same
 	// name, for example of a StatefulSet, for its own.
 	PodUID string
 	// Config says how to reach the API server. The default is the pod's service account, or outside of a pod kubectl's
@@ -59,7 +59,7 @@ type Options struct {
 	// workload must have the same. A pod that does not know the strategy in force keeps its partitions and moves none.
 	Strategies map[string]placement.Strategy
 	// FenceAfter turns on strict mode. The process loses its id by itself after this long without contact to the API
-	// server, on a clock that also counts suspended time. Nobody gets the slot before that. Current compares with the
+	// server, on a clock that also counts suspended time. No other pod gets the slot before that. Current compares with the
 	// clock at each call. The context of a function of Run or RunPartitions ends, and the function must return within ten seconds. It is 0 for off, or 3 s to 1 h.
 	FenceAfter time.Duration
 	// Metrics counts what happens to this instance. Use one for each instance. To register it with Prometheus, make it with

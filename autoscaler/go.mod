@@ -1,4 +1,4 @@
-// The autoscaler is a module of its own, on top of the strategy external: nobody who uses idalloc alone needs a client of Kafka.
+// The autoscaler is a module of its own, on top of the strategy external: users of idalloc alone need no client of Kafka.
 module github.com/idalloc/idalloc/autoscaler
 
 go 1.26.8

@@ -6,7 +6,7 @@ import "slices"
 type bins struct {
 	load
 	lists [][]int // the partitions of each pod, ascending
-	own   []bool  // of each pod: nobody else has the list, so it can be changed in place
+	own   []bool  // of each pod: the list is not shared, so it can be changed in place
 	loads []int64
 	ranks ranks
 	// before are the lists of pods that changed, as they were, while a change may still be undone.

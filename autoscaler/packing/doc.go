@@ -11,7 +11,7 @@
 //
 //  1. What fits stays. A pod that holds too much gives away the least load that makes it fit: the best of all sets of up to ten
 //     partitions, and nearly the best of more.
-//  2. What was given away, and what nobody owns, goes to other pods, the largest first. Pods are opened only for what fits nowhere.
+//  2. What was given away, and what no pod owns, goes to other pods, the largest first. Pods are opened only for what fits nowhere.
 //     Then each goes to the lightest pod, if all fit that way into as many pods, because light pods have room for what grows next.
 //  3. The pod with the highest id is closed if what it has fits elsewhere, then the next one, and so on. A pod that takes over from it
 //     keeps a fiftieth of its capacity free. Smaller partitions may make room for larger ones, and go elsewhere in their turn. How

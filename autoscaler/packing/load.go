@@ -14,7 +14,7 @@ const (
 	room = full + full>>30
 )
 
-// none is the pod of a partition that nobody owns.
+// none is the pod of a partition that no pod owns.
 const none = -1
 
 // load is what there is to pack.

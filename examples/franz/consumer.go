@@ -31,7 +31,7 @@ type Consumer struct {
 	Topics string
 	// Group is the name under which offsets are committed. No other consumer may join a group of this name: Kafka would refuse the commits.
 	Group string
-	// Handle processes a record. A record whose offset nobody committed is delivered again, so Handle must do no harm when it processes
+	// Handle processes a record. A record whose offset was not committed is delivered again, so Handle must do no harm when it processes
 	// one twice. Its context ends only when this pod must not go on, not even with the record in hand.
 	Handle func(context.Context, idalloc.Partition, *kgo.Record) error
 	Log    *slog.Logger
@@ -97,7 +97,7 @@ func (c *Consumer) committed(ctx context.Context, admin *kadm.Client, from place
 	defer cancel()
 	offsets, err := admin.FetchOffsetsForTopics(ctx, c.Group, from.topic)
 	if errors.Is(err, kerr.GroupIDNotFound) {
-		return start, nil // nobody has committed anything in this group
+		return start, nil // nothing was committed in this group
 	}
 	if err != nil {
 		return start, fmt.Errorf("ask for the committed offset: %w", err)

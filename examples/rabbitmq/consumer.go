@@ -24,7 +24,7 @@ var errClosed = errors.New("the broker closed the channel")
 // Consumer processes the events of the queues that this pod owns.
 type Consumer struct {
 	Queues Queues
-	// Handle processes an event. The broker delivers an event again if nobody acknowledged it, so Handle must do no harm when it
+	// Handle processes an event. The broker delivers an event again if it was not acknowledged, so Handle must do no harm when it
 	// processes one twice. Its context ends only when this pod must not go on, not even with the event in hand.
 	Handle func(context.Context, idalloc.Partition, amqp.Delivery) error
 	Log    *slog.Logger

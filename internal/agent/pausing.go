@@ -22,7 +22,7 @@ func (p *pausing) pause(paused bool) error {
 		return err
 	}
 	select {
-	case <-p.wishes: // nobody has taken it in
+	case <-p.wishes: // it was not taken in yet
 	default:
 	}
 	p.wishes <- paused

@@ -158,7 +158,7 @@ func (c Command) onPartitions(o Options) child.OnPartitions {
 }
 
 // begin shows over HTTP that there is no id: no command runs. The files may still have the id of the process before this one. In strict
-// mode they must not, because nobody has watched its deadline since that process ended.
+// mode they must not, because its deadline was not watched since that process ended.
 func (c *runWork) begin() {
 	if c.o.FenceAfter > 0 {
 		c.showFenced()

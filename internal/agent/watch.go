@@ -60,7 +60,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 		a.o.Allocator.Fenced = func(time.Duration) { f.begin(ctx) }
 		defer f.begun.Wait()
 		if left {
-			f.fence(ctx) // nobody has watched the deadline since the earlier process ended
+			f.fence(ctx) // the deadline was not watched since the earlier process ended
 		}
 	}
 	server := a.server()

@@ -47,7 +47,7 @@ func PolicyMissing(ctx context.Context, s *store.Store) string {
 			o, err := s.Dynamic.Resource(group.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
-				return lacking(fmt.Sprintf("the cluster has no %s/%s", resource, name))
+				return lacking(fmt.Sprintf("the cluster has no %s/%s", resource, name), "apply")
 			case apierrors.IsForbidden(err):
 				return fmt.Sprintf("you may not get %s/%s, so it cannot be told here whether an admission policy limits the tokens of pods: config/policy of this version lets "+
 					"all users see it; let an administrator run kubectl apply -k config/policy", resource, name)
@@ -55,15 +55,16 @@ func PolicyMissing(ctx context.Context, s *store.Store) string {
 				return ""
 			}
 			if what := flaw(o, name); what != "" {
-				return lacking(fmt.Sprintf("%s/%s %s", resource, name, what))
+				return lacking(fmt.Sprintf("%s/%s %s", resource, name, what), "replace") // apply leaves what others added
 			}
 		}
 	}
 	return ""
 }
 
-func lacking(what string) string {
-	return what + ", so no admission policy limits the tokens of pods: one that is stolen may change all pods of the namespace. Let an administrator run kubectl apply -k config/policy"
+func lacking(what, mend string) string {
+	return fmt.Sprintf("%s, so no admission policy limits the tokens of pods: one that is stolen may change all pods of the namespace. Let an administrator run "+
+		"kubectl %s -k config/policy", what, mend)
 }
 
 // flaw says why a policy or a binding of this name does less than that of config/policy, empty if it does not.

@@ -259,7 +259,7 @@ func (p *Process) ended() bool {
 	return p.reaped
 }
 
-// reap reaps the command if it has ended. It holds the lock, so that nobody sends a signal to the pid after it is free again.
+// reap reaps the command if it has ended. It holds the lock, so that no signal is sent to the pid after it is free again.
 func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

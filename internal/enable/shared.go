@@ -35,7 +35,7 @@ func (p Plan) Shared(bindings, roles []unstructured.Unstructured) (notes []strin
 		return notes
 	}
 	slices.Sort(others)
-	return append(notes, fmt.Sprintf("account %s may write idalloc's keys of %s already: from now on whoever copies the token of one workload's pod can disturb the ids of the other; "+
+	return append(notes, fmt.Sprintf("account %s may write idalloc's keys of %s already: from now on a copied token of one workload's pod can disturb the ids of the other; "+
 		"give each workload an account of its own", p.Account, strings.Join(slices.Compact(others), ", ")))
 }
 

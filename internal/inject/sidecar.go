@@ -153,7 +153,7 @@ func (p *pod) add() error {
 }
 
 // first returns the place of the first init container that is to see the id, or -1. The sidecar stands before it. Otherwise it is the
-// last one: a pod asks for an id only when it can work, so that nobody waits for its other init containers.
+// last one: a pod asks for an id only when it can work, so that no other pod waits for its other init containers.
 func (p *pod) first() int {
 	return slices.IndexFunc(elements(list(p.spec, "initContainers")), func(c *yaml.Node) bool {
 		return slices.Contains(p.settings.containers, value(c, "name"))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Somebody uninstalls a chart and installs it again. The pods run on, and the API server does not accept their tokens.
+// A chart is uninstalled and installed again. The pods run on, and the API server does not accept their tokens.
 func TestPodsWhoseServiceAccountWasMadeAgainAreWarnedOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(n *snapshot)

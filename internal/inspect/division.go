@@ -26,7 +26,7 @@ const (
 	Awaiting PartitionState = "waiting"
 	// Unowned: no id owns the partition.
 	// Do: run `verify` if it stays.
-	Unowned PartitionState = "nobody"
+	Unowned PartitionState = "unowned"
 	// Paused: the pod that has the id works on no partitions, and other ids get what it owns. Such a row is about the id, and has no partitions.
 	Paused PartitionState = "paused"
 	// LockedTwice: the receipts of several live pods lock the partition.

@@ -13,7 +13,7 @@ import (
 
 // leases are the owner's Leases (strict mode).
 type leases struct {
-	// held are those that somebody has or had, by slot.
+	// held are those that a pod has or had, by slot.
 	held map[int]store.Lease
 	// denied says why they could not be listed, nil if they could.
 	denied error

@@ -26,7 +26,7 @@ func (n *snapshot) readRollout(ctx context.Context, s *store.Store) error {
 }
 
 // overdue returns the message of a Deployment's condition about a rollout without progress, or an empty text. A condition about an
-// older spec does not count, because somebody may just have repaired the rollout.
+// older spec does not count, because the rollout may just have been repaired.
 func overdue(u *unstructured.Unstructured) string {
 	observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	c := condition(u, "Progressing")

@@ -88,7 +88,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	return now, err
 }
 
-// lastChange returns when somebody wrote an object last, but for its status, zero if the server does not say.
+// lastChange returns when an object was written last, but for its status, zero if the server does not say.
 func lastChange(fields []metav1.ManagedFieldsEntry) time.Time {
 	var last time.Time
 	for i := range fields {

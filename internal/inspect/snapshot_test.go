@@ -71,16 +71,16 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 	}
 }
 
-// Somebody deleted a Deployment and left its pods, and a Deployment of another name selects them. Their ReplicaSet keeps its name.
+// A Deployment was deleted without its pods, and a Deployment of another name selects them. Their ReplicaSet keeps its name.
 func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 	for name, tc := range map[string]struct {
 		controller, kind, hash string
 		waits                  int
 	}{
-		"adopted":                 {apifake.OwnerUID, store.Deployment, "pod-template-hash", 1},
-		"of another Deployment":   {"u", store.Deployment, "pod-template-hash", 0},
-		"of a Rollout":            {"u", "Rollout", "rollouts-pod-template-hash", 0},
-		"nobody's, or not to see": {"", "", "pod-template-hash", 0},
+		"adopted":               {apifake.OwnerUID, store.Deployment, "pod-template-hash", 1},
+		"of another Deployment": {"u", store.Deployment, "pod-template-hash", 0},
+		"of a Rollout":          {"u", "Rollout", "rollouts-pod-template-hash", 0},
+		"no controller, or one that cannot be seen": {"", "", "pod-template-hash", 0},
 	} {
 		server := apifake.New(t)
 		server.Put(apifake.Owner(1))

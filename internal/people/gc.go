@@ -71,9 +71,9 @@ func sweepOf(ref store.Ref, result gc.Result, dryRun bool) sweep {
 }
 
 func (s sweep) text(w io.Writer) error {
-	done, deleted, restored := "freed", "deleted", "restored the assignment, which somebody else had changed, from the pods' receipts"
+	done, deleted, restored := "freed", "deleted", "restored the assignment, which another client had changed, from the pods' receipts"
 	if s.DryRun {
-		done, deleted, restored = "would free", "would delete", "the assignment was changed by somebody else; would restore it from the pods' receipts"
+		done, deleted, restored = "would free", "would delete", "the assignment was changed by another client; would restore it from the pods' receipts"
 	}
 	var errs []error
 	say := func(format string, args ...any) {

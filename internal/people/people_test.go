@@ -229,11 +229,11 @@ func TestGCSaysWhatItFrees(t *testing.T) {
 		o.SetAnnotations(annotations)
 	})
 	if got := run("gc deployment/worker --dry-run"); got.code != done || slots() != "{}" ||
-		got.out != "Deployment/worker: the assignment was changed by somebody else; would restore it from the pods' receipts\n" {
+		got.out != "Deployment/worker: the assignment was changed by another client; would restore it from the pods' receipts\n" {
 		t.Error(got, slots())
 	}
 	if got := run("gc deployment/worker"); got.code != done || slots() != `{"0":"worker-a"}` ||
-		got.out != "Deployment/worker: restored the assignment, which somebody else had changed, from the pods' receipts\n" {
+		got.out != "Deployment/worker: restored the assignment, which another client had changed, from the pods' receipts\n" {
 		t.Error(got, slots())
 	}
 }

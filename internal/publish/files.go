@@ -33,7 +33,7 @@ func names(id identity.Identity) []string {
 type file struct{ name, data string }
 
 // render returns the files of one generation. While there is no id, fileID and filePartitions are missing. Their links dangle then, so
-// "test -e id" and open fail, and nobody reads an id that is not held. Work on what filePartitions names may go on, or begin.
+// "test -e id" and open fail, and no program reads an id that is not held. Work on what filePartitions names may go on, or begin.
 func render(id identity.Identity) ([]file, error) {
 	body, err := json.Marshal(id)
 	if err != nil {

@@ -22,7 +22,7 @@ func (d *Dir) Secret() (string, error) {
 		return "", d.explain(err)
 	}
 	secret := rand.Text()
-	// The file is renamed into place, so that nobody reads half of it. All users may read it, because other containers of the
+	// The file is renamed into place, so that it is never read by halves. All users may read it, because other containers of the
 	// pod may run as other users. Processes outside of the pod cannot read the directory.
 	if err := d.change(func(o opened) error { return o.replaceFile(SecretName, secret+"\n") }); err != nil {
 		return "", d.explain(err)

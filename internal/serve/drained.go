@@ -27,7 +27,7 @@ type Report struct {
 // otherwise.
 func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	if h.drained == nil {
-		http.Error(w, "nothing to drain: nobody waits for the program here; idalloc watch does with --drain=http", http.StatusConflict)
+		http.Error(w, "nothing to drain: idalloc does not wait for the program here; idalloc watch does with --drain=http", http.StatusConflict)
 		return
 	}
 	if reason := h.foreign(r); reason != "" {

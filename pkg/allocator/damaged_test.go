@@ -73,6 +73,20 @@ func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
 	}
 }
 
+// refusedOnce removes the receipt, has the pod write, which is refused, and puts the receipt back.
+func refusedOnce(t *testing.T, api *apifake.Server, a *Allocator, lock duty.Lock) {
+	t.Helper()
+	before := api.Get(apifake.Pods, "p0").GetAnnotations()
+	put := func(annotations map[string]string) {
+		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
+	}
+	put(nil)
+	if err := a.write(t.Context(), lock); !errors.Is(err, store.ErrConflict) {
+		t.Fatalf("a write over a receipt that is gone: %v", err)
+	}
+	put(before)
+}
+
 // A write that is refused shows that the receipt was gone for a moment, even if it is back before it is read. Another pod may have locked the slot
 // then, so what the receipt notes does not count any more.
 func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
@@ -84,15 +98,7 @@ func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if refused {
-			lock := api.Get(apifake.Pods, "p0").GetAnnotations()
-			put := func(annotations map[string]string) {
-				api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
-			}
-			put(nil)
-			if err := a.write(t.Context(), noted); !errors.Is(err, store.ErrConflict) {
-				t.Fatalf("a write over a receipt that is gone: %v", err)
-			}
-			put(lock)
+			refusedOnce(t, api, a, noted)
 		}
 		if err := a.readPod(t.Context()); err != nil {
 			t.Fatal(err)
@@ -116,15 +122,7 @@ func TestWhatIsPublishedKeepsItsTokenUntilTheNextLockHasOne(t *testing.T) {
 	if a.tell(); last.Token != 7 {
 		t.Fatalf("it shows %+v", last)
 	}
-	lock := api.Get(apifake.Pods, "p0").GetAnnotations()
-	put := func(annotations map[string]string) {
-		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
-	}
-	put(nil)
-	if err := a.write(t.Context(), noted); !errors.Is(err, store.ErrConflict) {
-		t.Fatalf("a write over a receipt that is gone: %v", err)
-	}
-	put(lock)
+	refusedOnce(t, api, a, noted)
 	if err := a.readPod(t.Context()); err != nil {
 		t.Fatal(err)
 	}

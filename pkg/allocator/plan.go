@@ -100,7 +100,7 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 
 // clear deletes the Leases that are left of slots that the owner does not have any more. It looks again when the time of the next one is over.
 func (a *Allocator) clear(ctx context.Context) error {
-	left, err := a.lease.Clear(ctx, a.view.owner.Count)
+	left, err := a.lease.Clear(ctx, a.owned())
 	a.plans.turn, a.plans.clearAt = time.Time{}, time.Time{}
 	if left > 0 || err != nil {
 		a.plans.clearAt = a.clock.Now().Add(max(left, sweepTime))

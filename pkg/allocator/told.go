@@ -39,6 +39,9 @@ func (a *Allocator) hearTold(pod *metav1.PartialObjectMetadata) {
 		return
 	}
 	v := &a.view
+	if told.Count != v.told.Count && a.tenure.Strict {
+		a.plans.clearAt = a.clock.Now().Add(sweepTime)
+	}
 	v.told = told
 	if v.state = seen; a.refOf(told) != a.ref {
 		v.state = other

@@ -12,7 +12,11 @@ import (
 
 // reconsider answers whether a plan would change something, as far as this process knows, and draws its turn when that has become so.
 func (a *Allocator) reconsider() {
-	if a.agent {
+	if a.agent { // it plans nothing, and clears Leases
+		a.plans.turn = time.Time{}
+		if a.clears() {
+			a.plans.turn = a.clock.Now()
+		}
 		return
 	}
 	p, worth := &a.plans, false
@@ -204,9 +208,12 @@ func (a *Allocator) sweeps() bool {
 	return !at.IsZero() && !a.clock.Now().Before(at)
 }
 
-// clearsAt is when this holder looks for Leases of slots that the owner does not have any more.
+// clearsAt is when this holder looks for Leases of slots that the owner does not have any more. An agent does not know which ids have holders.
 func (p *plans) clearsAt(owner store.Owner, id int) time.Time {
-	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
+	lower := id
+	if slots := owner.Record.State.Slots; len(slots) > 0 {
+		lower, _ = slices.BinarySearch(slots.IDs(), id)
+	}
 	if p.clearAt.IsZero() || lower >= sweepers {
 		return time.Time{}
 	}

@@ -20,12 +20,12 @@
 //   - external: another program says who has what, and sticky's rule places the rest.
 //
 // The target is the same at every map on the way to it. It does not matter which of the moves were done, in which order, or
-// which partitions are nobody's for the moment. So no partition moves twice for one change of the members. The rule of
+// which partitions have no owner for the moment. So no partition moves twice for one change of the members. The rule of
 // sticky is worded for that. Each of these steps looks only at what no move on the way changes:
 //
 //  1. P mod k of the k members have one partition more than the others: first those that have more already, lower ids
 //     first, then the lowest of the others.
-//  2. A member that has too many gives its highest. These, and the partitions of nobody and of ids that are no members, are placed.
+//  2. A member that has too many gives its highest. These, and partitions without an owner or of ids that are no members, are placed.
 //  3. They are placed in ascending order, each with the member that has the fewest partitions below it. Of two
 //     such members, the lower id gets it. Only members with room are asked. The member with the fewest in all would not do: with
 //     three partitions and the members 0 and 1 the target would change when a partition comes to id 0, and another one would move.

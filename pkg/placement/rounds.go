@@ -77,7 +77,7 @@ func (r *rounds) take(n int) []int32 {
 	return some
 }
 
-// repeats returns in how many rounds from this one on these members, and nobody else, get one of the next n partitions in a row.
+// repeats returns in how many rounds from this one on only these members get one of the next n partitions in a row.
 func (r *rounds) repeats(some []int32, n int) int {
 	if len(some) == 0 || len(r.now) > 0 || len(r.then) > 0 {
 		return 1

@@ -5,6 +5,6 @@
 // returns the newest moment of an object as a whole: count, assignment and requests belong together. Owner, Pod and
 // Selected start the streams that idalloc uses. Follow starts one of any type.
 //
-// A stream may be behind. Show what it says, or use it to decide when to read; nobody may act on an id because of a watch
+// A stream may be behind. Show what it says, or use it to decide when to read; no program may act on an id because of a watch
 // event.
 package watch

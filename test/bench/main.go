@@ -32,7 +32,6 @@ type options struct {
 	restart   int
 	observers int
 	rounds    int
-	filler    int
 	// neighbours is how many other pods there are in the namespace.
 	neighbours int
 	// members and partitions are of a workload with partitions.
@@ -49,7 +48,7 @@ type part struct {
 }
 
 func parts() []part {
-	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"capacity", capacity}, {"footprint", footprint}, {"neighbours", neighbours}, {"shares", shares}}
+	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"footprint", footprint}, {"neighbours", neighbours}, {"shares", shares}}
 }
 
 func main() {
@@ -77,7 +76,6 @@ func parse() (o options, err error) {
 	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas; a fifth of them with maxUnavailable 0")
 	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
 	flag.IntVar(&o.rounds, "rounds", 20, "propagation: how many writes")
-	flag.IntVar(&o.filler, "filler", 0, "capacity: bytes of another annotation, for a quick run in less room")
 	flag.IntVar(&o.neighbours, "neighbours", 5000, "neighbours: how many other pods")
 	flag.IntVar(&o.members, "members", 300, "shares: how many replicas")
 	flag.IntVar(&o.partitions, "partitions", placement.MaxCount, "shares: how many partitions")

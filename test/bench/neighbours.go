@@ -15,10 +15,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/process"
@@ -105,7 +107,7 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.rolls(ctx); err != nil {
+	if err := w.rolls(ctx); err != nil {
 		return nil, err
 	}
 	if pod, err = w.newcomer(ctx); err != nil {
@@ -265,4 +267,19 @@ func (w *workload) peak(ctx context.Context, env *suite.Suite, binary, dir, pod 
 	}
 	m, err := settledMemory(ctx, child.Pid())
 	return float64(m.peak), err
+}
+
+func (w *workload) instance(ctx context.Context, pod string) (*idalloc.Instance, error) {
+	config, err := w.connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return idalloc.Start(ctx, idalloc.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: quiet()})
+}
+
+// rolls begins a new revision.
+func (w *workload) rolls(ctx context.Context) error {
+	_, err := w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"bench.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{})
+	return err
 }

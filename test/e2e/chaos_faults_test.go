@@ -45,7 +45,7 @@ func (c *chaos) faults() []fault {
 	GinkgoHelper()
 	wanted, err := regexp.Compile(*chaosFaults)
 	Expect(err).NotTo(HaveOccurred(), "-chaos.faults")
-	all := slices.DeleteFunc(slices.Concat(c.clusterFaults(), foreignFaults(), partitionFaults(), c.networkFaults()), func(f fault) bool { return !wanted.MatchString(f.kind) })
+	all := slices.DeleteFunc(slices.Concat(c.clusterFaults(), partitionFaults(), c.networkFaults()), func(f fault) bool { return !wanted.MatchString(f.kind) })
 	Expect(all).NotTo(BeEmpty(), "kinds of faults that match -chaos.faults=%s", *chaosFaults)
 	return all
 }
@@ -64,7 +64,7 @@ func (c *chaos) clusterFaults() []fault {
 		{kind: "force-delete pod", weight: 4, do: forceDelete},
 		{kind: "fail pod", weight: 3, do: failPod},
 		{kind: "rollout", weight: 6, do: kubectlFault("rollout", "restart", "deployment", name)},
-		{kind: "rollout undo", weight: 4, do: foreign(undoRollout)},
+		{kind: "rollout undo", weight: 4, do: undoRollout},
 		{kind: "scale", weight: 8, do: scaleFault},
 		{kind: "kill API server", weight: 1, everywhere: true, do: c.killParts("apiserver")},
 		{kind: "kill etcd", weight: 1, everywhere: true, do: c.killParts("etcd")},

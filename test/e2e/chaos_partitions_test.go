@@ -4,8 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,42 +17,12 @@ import (
 // partitionFaults are for the workloads with partitions.
 func partitionFaults() []fault {
 	return []fault{
-		{kind: "partition owners swapped", weight: 2, only: dividing, do: foreign(tamper(ownersSwapped))},
-		{kind: "partition owners damaged", weight: 2, only: dividing, do: foreign(tamper(ownersDamaged))},
 		{kind: "partitions wished otherwise", weight: 4, only: dividing, do: changeWishes},
 	}
 }
 
 // dividing: the workload has partitions.
 func dividing(v *victim) bool { return v.divides > 0 }
-
-// ownersSwapped gives every id what the next one owns.
-func ownersSwapped(_ *victim, now map[string]string) map[string]any {
-	var row map[string]json.RawMessage
-	var owners map[string]string
-	err := json.Unmarshal([]byte(now[assignment.PartitionOwnersKey]), &row)
-	if err == nil {
-		err = json.Unmarshal(row["owners"], &owners)
-	}
-	if err != nil || len(owners) == 0 {
-		return ownersDamaged(nil, nil)
-	}
-	ids, other := slices.Sorted(maps.Keys(owners)), map[string]string{}
-	for i, id := range ids {
-		other[id] = owners[ids[(i+1)%len(ids)]]
-	}
-	swapped, err := json.Marshal(other)
-	row["owners"] = swapped
-	text, err2 := json.Marshal(row)
-	if errors.Join(err, err2) != nil {
-		return ownersDamaged(nil, nil)
-	}
-	return map[string]any{assignment.PartitionOwnersKey: string(text)}
-}
-
-func ownersDamaged(*victim, map[string]string) map[string]any {
-	return map[string]any{assignment.PartitionOwnersKey: `{"count":4,"owners":{"0":"3-1"}}`}
-}
 
 // changeWishes changes what the user wants of partitions. That is no foreign write: these annotations are the user's.
 func changeWishes(ctx context.Context, d draw) (string, func(context.Context) error, error) {

@@ -82,15 +82,9 @@ type victim struct {
 	label string
 	// strict: an id is safe even if a pod is force-deleted while its node runs it.
 	strict bool
-	// foreign is for writes to what idalloc wrote.
-	foreign turn
-	proxy   *toxiproxy
+	proxy  *toxiproxy
 
 	mu sync.Mutex
-	// old are annotations that the Deployment had.
-	old map[string]string
-	// unsure is until when a foreign write may still arrive.
-	unsure time.Time
 	// excused are pods that were force-deleted while their processes may have run on, and since when.
 	excused map[string]int64
 }
@@ -158,7 +152,7 @@ func (c *chaos) add(ctx context.Context, label string, e example, changes ...cha
 	proxy := startToxiproxy(ctx)
 	v := &victim{
 		workload: prepare(ctx, e, chaosReplicas, append(changes, lingers, proxy.between)...),
-		label:    label, proxy: proxy, foreign: make(turn, 1), excused: map[string]int64{},
+		label:    label, proxy: proxy, excused: map[string]int64{},
 	}
 	v.overlaps = true // noOverlap knows who is excused
 	var err error
@@ -189,9 +183,6 @@ func (c *chaos) start(ctx context.Context) {
 	}
 	for _, v := range c.workloads {
 		v.complete(ctx)
-		deploy, err := v.deployment(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		v.old = deploy.Annotations
 	}
 }
 

@@ -145,26 +145,6 @@ func (w *workload) cutOff(ctx context.Context, pod string) (mend func()) {
 	return mend
 }
 
-// suspend stops the process of a pod until the spec ends or resume is called.
-func suspend(pod string) (resume func()) {
-	GinkgoHelper()
-	pid := processOf(pod)
-	Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
-	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) } // it may have ended
-	DeferCleanup(resume)
-	return resume
-}
-
-// processOf finds the process of a pod of the linked example: the node is this machine.
-func processOf(pod string) int {
-	GinkgoHelper()
-	running, err := processes(pod)
-	Expect(err).NotTo(HaveOccurred())
-	program := filepath.Base(linked.program())
-	Expect(running).To(HaveKey(program), "processes of "+pod+" on this machine")
-	return running[program]
-}
-
 // processes returns those of the containers of a pod, by the names of their programs. A restarted
 // container's is another one.
 func processes(pod string) (map[string]int, error) {

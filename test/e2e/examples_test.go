@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // deletionCost decides which pods a ReplicaSet ends first: the cheapest.
@@ -70,12 +69,6 @@ func life(e example) {
 		}
 	}, SpecTimeout(5*patience))
 
-	It("gives the freed id away after kubectl delete --force", func(ctx SpecContext) {
-		before := w.held(ctx, 5)
-		Expect(w.kubectl(ctx, "delete", "pod", before[2], "--force", "--grace-period=0")).Error().NotTo(HaveOccurred())
-		expectReplaced(before, w.held(ctx, 5), 2)
-	}, SpecTimeout(patience))
-
 	It("gives the id of an evicted pod to its replacement", Label(mainFlow), func(ctx SpecContext) {
 		before := w.held(ctx, 5)
 		Expect(client.PolicyV1().Evictions(w.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: before[4], Namespace: w.namespace}})).To(Succeed())
@@ -124,14 +117,6 @@ func life(e example) {
 		w.scale(ctx, "5")
 		expectKept(after, w.held(ctx, 5))
 	}, SpecTimeout(2*patience))
-
-	It("frees the slot of a pod that Failed", func(ctx SpecContext) {
-		before := w.held(ctx, 5)
-		By("letting the kubelet end " + before[1] + " at its deadline: it stays as Failed, like an evicted pod")
-		w.fail(ctx, before[1])
-		expectReplaced(before, w.held(ctx, 5), 1)
-		Expect(w.kubectl(ctx, "delete", "pod", before[1])).Error().NotTo(HaveOccurred())
-	}, SpecTimeout(patience))
 
 	It("keeps the id while a container crashes and restarts", func(ctx SpecContext) {
 		before := w.held(ctx, 5)
@@ -196,20 +181,4 @@ func (w *workload) restarts(ctx context.Context, pod, container string) int32 {
 	}
 	Fail(pod + " has no container " + container)
 	return 0
-}
-
-// fail gives a running pod a deadline in the past. It ends in phase Failed and its object stays, as
-// after an eviction; the ReplicaSet replaces it.
-func (w *workload) fail(ctx context.Context, pod string) {
-	GinkgoHelper()
-	_, err := client.CoreV1().Pods(w.namespace).Patch(ctx, pod, types.MergePatchType,
-		[]byte(`{"spec":{"activeDeadlineSeconds":1}}`), metav1.PatchOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	Eventually(func(ctx context.Context) (corev1.PodPhase, error) {
-		p, err := client.CoreV1().Pods(w.namespace).Get(ctx, pod, metav1.GetOptions{})
-		if err != nil {
-			return "", err
-		}
-		return p.Status.Phase, nil
-	}).WithContext(ctx).Should(Equal(corev1.PodFailed))
 }

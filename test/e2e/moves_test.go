@@ -5,12 +5,10 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -91,32 +89,6 @@ var _ = Describe("Two Deployments with one selector", func() {
 		other.expectNoOverlap()
 	}, SpecTimeout(4*patience))
 })
-
-var _ = Describe("A StatefulSet whose ordinals begin elsewhere", func() {
-	It("by one has all ids once, where pods hand over", func(ctx SpecContext) {
-		const start, n = 1, 3
-		w := prepare(ctx, run, n)
-		w.becomeStatefulSet()
-		w.apply(ctx)
-		w.rolledSet(ctx, n)
-		Expect(w.kubectl(ctx, "patch", "statefulset", name, "-p", fmt.Sprintf(`{"spec":{"ordinals":{"start":%d}}}`, start))).Error().NotTo(HaveOccurred())
-		pods := []string{}
-		for ordinal := start; ordinal < start+n; ordinal++ {
-			pods = append(pods, name+"-"+strconv.Itoa(ordinal))
-		}
-		Eventually(func(ctx context.Context) ([]corev1.Pod, error) { return w.pods(ctx) }).WithContext(ctx).Should(
-			WithTransform(podNames, ConsistOf(pods)))
-		w.heldFor(ctx, "StatefulSet/"+name, n)
-	}, SpecTimeout(2*patience))
-})
-
-func podNames(pods []corev1.Pod) []string {
-	names := make([]string, 0, len(pods))
-	for _, p := range pods {
-		names = append(names, p.Name)
-	}
-	return names
-}
 
 // sharingRun has idalloc run start a program that works on the partitions that the files name.
 func sharingRun(s *appsv1.DeploymentSpec) {

@@ -11,14 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -27,8 +24,6 @@ import (
 )
 
 const (
-	// partitionCount is how many partitions the specs divide.
-	partitionCount = 256
 	// failoverAfter is that of the specs.
 	failoverAfter = "5s"
 	// filePartitions are fewer: whoever reads files looks at each.
@@ -36,16 +31,6 @@ const (
 	// fresh is how old the last sample of work that goes on may be.
 	fresh = 2 * time.Second
 )
-
-// startPartitions starts n replicas that divide the partitions, and waits until all are worked on.
-func startPartitions(ctx context.Context, n int, changes ...change) *workload {
-	GinkgoHelper()
-	w := prepare(ctx, partitions, n, changes...)
-	w.divide(partitionCount)
-	w.apply(ctx)
-	w.divided(ctx, n)
-	return w
-}
 
 // divide gives the workload this number of partitions.
 func (w *workload) divide(count int) {
@@ -166,45 +151,6 @@ func (w *workload) moves(what string, since int64, writes int64) {
 	reportf("partitions", "%s, %d writes of the owner", line, writes)
 }
 
-// allowPods keeps the namespace from getting more pods than n. It waits until the API server says so.
-func (w *workload) allowPods(ctx context.Context, n int64) {
-	GinkgoHelper()
-	quotas := client.CoreV1().ResourceQuotas(w.namespace)
-	hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
-	_, err := quotas.Create(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	Eventually(func(g Gomega) {
-		q, err := quotas.Get(ctx, "pods", metav1.GetOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(q.Status.Hard.Pods().Value()).To(Equal(n))
-	}).WithContext(ctx).Should(Succeed())
-}
-
-// killContainer kills the process of a pod, and waits until the pod works on its partitions again.
-func (w *workload) killContainer(ctx context.Context) {
-	GinkgoHelper()
-	workers, err := w.workers()
-	Expect(err).NotTo(HaveOccurred())
-	pod := workers[0][0].Pod
-	restarts := w.restarts(ctx, pod, name)
-	Expect(syscall.Kill(processOf(pod), syscall.SIGKILL)).To(Succeed())
-	since := overlap.Now()
-	Eventually(func(g Gomega, ctx context.Context) {
-		g.Expect(w.restarts(ctx, pod, name)).To(Equal(restarts + 1))
-		for number, before := range workers {
-			if before[0].Pod != pod {
-				continue
-			}
-			last, err := w.lastSample(pod + "#" + strconv.Itoa(number))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(last.ID).To(Equal(number))
-			g.Expect(last.Token).To(BeNumerically(">=", before[0].Token))
-			g.Expect(last.Before).To(BeNumerically(">", since))
-		}
-	}).WithContext(ctx).Should(Succeed())
-	reportf("partitions", "longest time in which nobody worked on one, a container killed: %s", describeAbsences(absences(w.records(since-int64(time.Second)))))
-}
-
 // sharing is the sidecar example with a program that works on the partitions that the files name, and a drain hook that asks it.
 func sharing(s *appsv1.DeploymentSpec) {
 	pod := &s.Template.Spec
@@ -242,51 +188,4 @@ var _ = Describe("Partitions", func() {
 		w.divided(ctx, 3)
 		Expect(w.row(ctx)).To(Equal(row), "a hand-over moves nothing between ids")
 	}, SpecTimeout(2*patience))
-
-	It("of a StatefulSet are worked on by one pod each, while it is scaled and rolled", func(ctx SpecContext) {
-		w := prepare(ctx, statefulset, 3)
-		w.divide(partitionCount)
-		w.apply(ctx)
-		w.divided(ctx, 3)
-		w.scale(ctx, "5")
-		w.divided(ctx, 5)
-		w.restart(ctx)
-		Expect(w.kubectl(ctx, "rollout", "status", "statefulset", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
-		w.divided(ctx, 5)
-		w.scale(ctx, "2")
-		w.divided(ctx, 2)
-		w.verify(ctx)
-	}, SpecTimeout(3*patience))
-
-	It("are worked on by one pod each, while the workload is scaled and rolled and pods die", func(ctx SpecContext) {
-		began := overlap.Now()
-		w := startPartitions(ctx, 4)
-		counter := w.watchWrites(ctx)
-		w.moves("start of 4 pods", began, counter.Load())
-		event := func(what string, n int, do func()) {
-			GinkgoHelper()
-			since, writes := overlap.Now(), counter.Load()
-			do()
-			w.divided(ctx, n)
-			w.moves(what, since, counter.Load()-writes)
-		}
-		kill := func() {
-			pod := w.divided(ctx, 3)[0].Pod // one that works: others may still be ending
-			Expect(w.kubectl(ctx, "delete", "pod", pod, "--wait=true")).Error().NotTo(HaveOccurred())
-		}
-		event("4 to 7 pods", 7, func() { w.scale(ctx, "7") })
-		event("7 to 3 pods", 3, func() { w.scale(ctx, "3") })
-		before := w.row(ctx)
-		event("a rolling restart", 3, func() {
-			w.restart(ctx)
-			Expect(w.kubectl(ctx, "rollout", "status", "deployment", name, "--timeout=5m")).Error().NotTo(HaveOccurred())
-		})
-		Expect(w.row(ctx)).To(Equal(before), "a rolling restart moves nothing between ids")
-		event("a pod that is replaced", 3, kill)
-		Expect(w.row(ctx)).To(Equal(before), "the next holder of the id has the same partitions")
-		event("a container that is killed", 3, func() { w.killContainer(ctx) })
-		Expect(w.row(ctx)).To(Equal(before), "the next process of the pod has the same partitions")
-		w.allowPods(ctx, 2)
-		event("a pod that is not replaced, failover-after "+failoverAfter, 2, kill)
-	}, SpecTimeout(4*patience))
 })

@@ -85,12 +85,6 @@ func imageless(p corev1.Pod) bool {
 
 func working(p corev1.Pod) bool { return p.Labels[idLabel] != "" }
 
-// wrapped replaces the linked program by a command that knows its id from the environment.
-func wrapped(s *appsv1.DeploymentSpec) {
-	c := &s.Template.Spec.Containers[0]
-	c.Command = []string{"/idalloc", "run", "--http-address=:8080", "--", program, "env"}
-}
-
 // setAside ends the pods, so that the next ones have the machine for themselves.
 func (w *workload) setAside(ctx context.Context) {
 	GinkgoHelper()

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"sync"
 	"time"
@@ -14,25 +13,6 @@ import (
 
 	"github.com/idalloc/idalloc/test/overlap"
 )
-
-var _ = Describe("A foreign write", func() {
-	It("by kubectl replace, with a manifest that lacks the annotations, is repaired while a pod is replaced", Label(mainFlow), func(ctx SpecContext) {
-		const n = 3
-		w, stay := startLinked(ctx, n)
-		leaves := stay[n-1]
-		delete(stay, n-1)
-		manifest, err := json.Marshal(w.manifest.deployment)
-		Expect(err).NotTo(HaveOccurred())
-		since := overlap.Now()
-		Expect(w.kubectl(ctx, "delete", "pod", leaves, "--wait=false")).Error().NotTo(HaveOccurred())
-		Expect(w.kubectlIn(ctx, string(manifest), "replace", "-f", "-")).Error().NotTo(HaveOccurred())
-		w.restored(ctx, stay)
-		after := w.held(ctx, n)
-		expectKept(stay, after)
-		Expect(after[n-1]).NotTo(Equal(leaves))
-		w.expectUninterrupted(stay, since)
-	}, SpecTimeout(patience))
-})
 
 var _ = Describe("Of twelve pods", Ordered, func() {
 	var w *workload

@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -41,29 +40,5 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	if _, err := history.Create(dir); err == nil || !strings.Contains(err.Error(), "an empty directory") {
 		t.Errorf("a second run in one directory: %v", err)
-	}
-}
-
-func TestARunThatWasKilledIsRead(t *testing.T) {
-	dir := t.TempDir()
-	text := "{\"at\":1,\"kind\":\"kill\"}\n{\"at\":2,\"ki"
-	if err := os.WriteFile(filepath.Join(dir, "faults.jsonl"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run, err := history.Read(dir)
-	if err != nil || len(run.Injected) != 1 || run.Injected[0].Kind != "kill" {
-		t.Errorf("read %+v, %v", run, err)
-	}
-}
-
-func TestADamagedRunIsAnError(t *testing.T) {
-	for name, text := range map[string]string{"faults.jsonl": "{}\nx\n", "run.json": "x"} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := history.Read(dir); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error is %v", name, err)
-		}
 	}
 }

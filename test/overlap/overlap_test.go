@@ -1,13 +1,11 @@
 package overlap_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/idalloc/idalloc/test/overlap"
 )
@@ -80,24 +78,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestTheReportCountsGaps(t *testing.T) {
-	report, err := overlap.Check(slices.Concat(
-		shows("a", 0, 100, 3, 1), shows("b", 200, 300, 3, 2), shows("c", 600, 700, 3, 3), shows("d", 710, 800, 3, 4)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slot := report.Slots[3]
-	if !slices.Equal(slot.Holders, []string{"a", "b", "c", "d"}) || slot.MedianGap != 101*time.Nanosecond || slot.MaxGap != 301*time.Nanosecond {
-		t.Errorf("slot 3 is %+v", slot)
-	}
-	if pod := report.Pods["a"]; pod.Samples != 11 || pod.LongestGap != 10*time.Nanosecond || report.Samples != 43 {
-		t.Errorf("pod a is %+v of %d samples", pod, report.Samples)
-	}
-	if text := report.String(); !strings.Contains(text, "43 samples of 4 pods") || !strings.Contains(text, "id 3: 4 holders") {
-		t.Errorf("as text: %s", text)
-	}
-}
-
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // the second is a restarted container
@@ -136,49 +116,5 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		if i > 0 && r.Before < records[i-1].After {
 			t.Errorf("record %d is older than the one before", i)
 		}
-	}
-}
-
-func TestAWorkloadIsLookedAtUntilItIsOver(t *testing.T) {
-	dir, over, next := t.TempDir(), make(chan struct{}), 0
-	w, err := overlap.NewWriter(dir, "worker-1", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	look := func() (int, int, int64) {
-		if next++; next == 3 {
-			close(over)
-		}
-		return next, 9, 7
-	}
-	if err := errors.Join(w.Until(over, look), w.Sample(overlap.Nothing), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	records, err := overlap.Read(dir)
-	if err != nil || len(records) != next+1 {
-		t.Fatalf("%d records of %d looks, %v", len(records), next, err)
-	}
-	for i, r := range records[:next] {
-		if r.ID != i+1 {
-			t.Errorf("record %d is %+v", i, r)
-		}
-	}
-	if last := records[next]; last.ID != overlap.None {
-		t.Errorf("the last record is %+v", last)
-	}
-}
-
-func TestADamagedLogIsAnError(t *testing.T) {
-	for _, line := range []string{"1 2 a 3 5\n", "1 2 a x 5 7\n", "1 2 a 3 5 7 8\n", "x 2 a - 5 7\n", "\n"} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "a.log"), []byte(line), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := overlap.Read(dir); err == nil || !strings.Contains(err.Error(), "a.log:1") {
-			t.Errorf("%q: error is %v", line, err)
-		}
-	}
-	if _, err := overlap.Read(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error is %v", err)
 	}
 }

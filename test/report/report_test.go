@@ -23,34 +23,6 @@ func shows(pod string, from, to time.Duration, token int64) []overlap.Record {
 	return all
 }
 
-func TestSamplesBecomeBars(t *testing.T) {
-	records := shows("a", 0, time.Second, 1)
-	records = append(records, shows("a", 3*time.Second, 4*time.Second, 1)...) // suspended before
-	records = append(records, shows("a", 4*time.Second, 5*time.Second, 2)...) // taken again
-	records = append(records, overlap.Record{Before: int64(5 * time.Second), After: int64(5 * time.Second), Pod: "a", ID: overlap.None})
-	records = append(records, shows("b", 4900*time.Millisecond, 6*time.Second, 3)...)
-	all := intervals(records)
-	got := make([]string, 0, len(all))
-	for _, i := range all {
-		got = append(got, fmt.Sprintf("%s %d %d-%d %v", i.pod, i.token, i.from/int64(time.Millisecond), i.to/int64(time.Millisecond), i.quiet))
-	}
-	want := "a 1 0-995 false, a 1 995-3000 true, a 1 3000-3995 false, a 2 4000-4995 false, b 3 4900-5995 false"
-	if strings.Join(got, ", ") != want {
-		t.Errorf("bars are %s, want %s", strings.Join(got, ", "), want)
-	}
-	if c := clashes(all); len(c) != 1 || c[0].pods != [2]string{"a", "b"} || c[0].id != 3 {
-		t.Errorf("clashes are %+v", c)
-	}
-}
-
-// Samples that are far apart, as a simulator writes them, are no silence.
-func TestFewSamplesAreNotQuiet(t *testing.T) {
-	records := []overlap.Record{{Before: 0, Pod: "a", ID: 1, Token: 1}, {Before: int64(time.Hour), After: int64(time.Hour), Pod: "a", ID: 1, Token: 1}}
-	if all := intervals(records); len(all) != 1 || all[0].quiet {
-		t.Errorf("bars are %+v", all)
-	}
-}
-
 // busy is a run like that of fifteen minutes with a fault every second.
 func busy(t *testing.T, dir string) {
 	t.Helper()
@@ -122,16 +94,5 @@ func TestThePage(t *testing.T) {
 		if bytes.Contains(html, []byte(part)) {
 			t.Errorf("the page has %q: it must need nothing from elsewhere, and be filled in whole", part)
 		}
-	}
-}
-
-func TestAnEmptyRunHasAPage(t *testing.T) {
-	p, err := newPage(history.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var html bytes.Buffer
-	if err := p.write(&html); err != nil || !strings.Contains(html.String(), "A run that did not end") {
-		t.Errorf("%v: %s", err, html.String())
 	}
 }

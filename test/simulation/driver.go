@@ -87,7 +87,6 @@ type options struct {
 	minutes     float64
 	workers     int
 	pass        []string // more flags
-	env         []string // more of the environment
 	// failed is told of each broken promise when it is found, and progress of how far it is, once in a while. They may be nil.
 	failed   func(r Result)
 	progress func(so string)
@@ -118,7 +117,7 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 			args = append(args, "-seeds="+strconv.Itoa((o.seeds+workers-1-i)/workers))
 		}
 		running.Go(func() {
-			busy, err := playIn(ctx, program, args, o.env, func(r Result) {
+			busy, err := playIn(ctx, program, args, func(r Result) {
 				mu.Lock()
 				defer mu.Unlock()
 				total.add(r)
@@ -142,17 +141,17 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 }
 
 // playIn plays in one program, and hands on what it says as soon as it says it. It blocks until the program has ended.
-func playIn(ctx context.Context, program string, args, env []string, add func(Result)) (busy time.Duration, err error) {
+func playIn(ctx context.Context, program string, args []string, add func(Result)) (busy time.Duration, err error) {
 	results, write, err := os.Pipe()
 	if err != nil {
 		return 0, err
 	}
-	worker := exec.CommandContext(ctx, program, append(args, "-results=/dev/fd/3")...) //nolint:gosec // built by overlay.Build
+	worker := exec.CommandContext(ctx, program, append(args, "-results=/dev/fd/3")...) //nolint:gosec // built by overlay.BuildTests
 	worker.ExtraFiles = []*os.File{write}
 	var out bytes.Buffer
 	worker.Stdout, worker.Stderr = &out, &out
 	// The garbage collector stops goroutines where it likes, and so changes their order: it runs between histories.
-	worker.Env = append(append(os.Environ(), env...), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,adaptivestackstart=0", "GOGC=off", "GOMEMLIMIT=2GiB")
+	worker.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,adaptivestackstart=0", "GOGC=off", "GOMEMLIMIT=2GiB")
 	err = worker.Start()
 	_ = write.Close() // the worker has its own
 	if err != nil {

@@ -144,13 +144,3 @@ func beginning(err error) string {
 	lines := strings.SplitN(err.Error(), "\n", 4)
 	return strings.Join(lines[:min(3, len(lines))], " ")
 }
-
-// Hunt has a program that overlay.Build built play seeds, from 1 on with all faults, until a promise is broken. env is added to its environment.
-// Hunt returns how many seeds it needed and what was broken, "" for nothing.
-func Hunt(ctx context.Context, program string, most int, env ...string) (seeds int, broken string, err error) {
-	c, err := catch(ctx, program, options{seeds: most, first: 1, env: env})
-	if err != nil && ctx.Err() == nil { // it did not survive its end
-		return most, beginning(err), nil
-	}
-	return c.seeds, c.how, err
-}

@@ -103,26 +103,30 @@ func (o *sources) fromPrometheus() (reader, error) {
 	if strings.TrimSpace(o.prometheus.Query) == "" {
 		return nil, cli.Usagef("--source prometheus needs --prometheus-query")
 	}
-	server, err := o.server()
-	o.prometheus.Server, o.prometheus.Now = server, time.Now
-	return func(ctx context.Context, topic string) (monitor.Reading, error) {
+	return o.asked("prometheus-query", o.prometheus.Query, func(ctx context.Context, server web.Server, query string) (monitor.Reading, error) {
 		one := o.prometheus
-		one.Query = fill(one.Query, topic)
+		one.Server, one.Now, one.Query = server, time.Now, query
 		return one.Read(ctx)
-	}, cmp.Or(err, o.named("prometheus-query", o.prometheus.Query))
+	})
 }
 
 func (o *sources) fromRabbitMQ() (reader, error) {
 	if o.rabbitmq.Prefix == "" {
 		return nil, cli.Usagef("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")
 	}
-	server, err := o.server()
-	o.rabbitmq.Server, o.rabbitmq.Now = server, time.Now
-	return func(ctx context.Context, topic string) (monitor.Reading, error) {
+	return o.asked("rabbitmq-prefix", o.rabbitmq.Prefix, func(ctx context.Context, server web.Server, prefix string) (monitor.Reading, error) {
 		one := o.rabbitmq
-		one.Prefix = fill(one.Prefix, topic)
+		one.Server, one.Now, one.Prefix = server, time.Now, prefix
 		return one.Read(ctx)
-	}, cmp.Or(err, o.named("rabbitmq-prefix", o.rabbitmq.Prefix))
+	})
+}
+
+// asked returns a source that asks the server of --source-url with the text of a flag, in which each topic stands for the placeholder.
+func (o *sources) asked(flag, text string, read func(context.Context, web.Server, string) (monitor.Reading, error)) (reader, error) {
+	server, err := o.server()
+	return func(ctx context.Context, topic string) (monitor.Reading, error) {
+		return read(ctx, server, fill(text, topic))
+	}, cmp.Or(err, o.named(flag, text))
 }
 
 // fromKafka returns the source kafka. Its client connects when it is asked something.

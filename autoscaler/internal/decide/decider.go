@@ -59,7 +59,7 @@ func (d *Decider) decide(s Seen, now time.Time) Decision {
 	case s.Trouble != "":
 		return blind(s, "%s", s.Trouble)
 	case s.Count == 0:
-		return blind(s, "the workload is scaled to zero: it stays so until somebody scales it up")
+		return blind(s, "the workload is scaled to zero: it stays so until you scale it up")
 	case s.Partitions == 0:
 		return blind(s, "the workload has no partitions yet")
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // view is a moment as the packing sees it. The packing knows pods 0, 1, 2 and so on, which are the ids that count, in ascending order. What
-// another member owns stays with it, because nobody can take it from a pod that does not answer. So those partitions are not packed. A pod
+// another member owns stays with it, because no pod can take it from one that does not answer. So those partitions are not packed. A pod
 // that runs and is not Ready for long gives away what it cannot work off.
 type view struct {
 	Seen

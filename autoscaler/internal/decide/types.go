@@ -144,7 +144,7 @@ type Undone struct {
 
 // String returns a sentence with the way out.
 func (u Undone) String() string {
-	who := "somebody"
+	who := "another client"
 	if u.By != "" {
 		who = fmt.Sprintf("field manager %q", u.By)
 	}

@@ -182,7 +182,7 @@ func TestWhoUndoesTheScalingIsNamedInAnEvent(t *testing.T) {
 	for range 3 {
 		r.step()
 	}
-	if len(r.server.patches) != 1 || r.logged("somebody changed the number of pods from 4") == 0 {
+	if len(r.server.patches) != 1 || r.logged("another client changed the number of pods from 4") == 0 {
 		t.Errorf("it wrote %v and said %v", r.server.patches, r.log)
 	}
 	if n := len(r.server.events); n != 2 || !strings.Contains(r.server.events[1], "ScalingUndone") || !strings.Contains(r.server.events[1], "take replicas out") {
@@ -229,7 +229,7 @@ func TestAnAPIServerThatIsDownIsSaidOnce(t *testing.T) {
 	}
 }
 
-// Nobody knows whether fewer pods would have done while the workload could not be read.
+// It is not known whether fewer pods would have done while the workload could not be read.
 func TestTimeInWhichTheAPIServerIsDownDoesNotCount(t *testing.T) {
 	acts := func(down int) int {
 		r := newRig(t)

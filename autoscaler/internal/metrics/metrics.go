@@ -75,7 +75,7 @@ func New(settings decide.Settings, ref store.Ref) *Metrics {
 	m.phase = gauges("phase", "1 for the phase that the autoscaler is in.", "phase")
 	m.phaseSeconds = counters("phase_seconds_total", "The time spent in each phase.", "phase")
 	m.decisions = counters("decisions_total", "What was decided and written.", "action", "reason")
-	m.undone = counters("scaling_undone_total", "How often somebody changed the number of pods that the autoscaler had set. by is the field manager that did it.", "by")
+	m.undone = counters("scaling_undone_total", "How often another client changed the number of pods that the autoscaler had set. by is the field manager that did it.", "by")
 	m.failures = counters("failures_total", "Steps in which the source, or the API server, gave no usable answer.", "of")
 	m.moves = counter("partitions_moved_total", "The number of partitions that targets moved.")
 	m.moved = counter("moved_units_per_second_total", "The speed of the partitions that targets moved.")

@@ -60,7 +60,7 @@ type ID struct {
 // Partition is one partition.
 type Partition struct {
 	Partition int `json:"partition"`
-	// ID owns it, and Target is to own it by the target in force. Nil is nobody.
+	// ID owns it, and Target is to own it by the target in force. Nil is no id.
 	ID     *int `json:"id"`
 	Target *int `json:"target"`
 	// Load is nil if nothing is known.

@@ -11,8 +11,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// nobody are the managers under which an API server keeps fields of which it does not know any more, or never knew, who wrote them.
-func nobody() []string { return []string{"ancient-changes", "before-first-apply"} }
+// unknown are the managers under which an API server keeps fields of which it does not know any more, or never knew, who wrote them.
+func unknown() []string { return []string{"ancient-changes", "before-first-apply"} }
 
 // foreign says who else wrote the target, empty if an autoscaler did, or if that cannot be known.
 func foreign(fields []metav1.ManagedFieldsEntry) string {
@@ -54,7 +54,7 @@ func scaler(fields []metav1.ManagedFieldsEntry) (who string, at time.Time) {
 
 // wrote reports whether a known program wrote a field.
 func wrote(entry *metav1.ManagedFieldsEntry, path ...string) bool {
-	if entry.FieldsV1 == nil || slices.Contains(nobody(), entry.Manager) {
+	if entry.FieldsV1 == nil || slices.Contains(unknown(), entry.Manager) {
 		return false
 	}
 	fields := json.RawMessage(entry.FieldsV1.GetRawBytes())

@@ -3,14 +3,11 @@ package envtest
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,9 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
-	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/election"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
@@ -52,97 +47,6 @@ var _ = Describe("The autoscaler", func() {
 			said = append(said, events.Items[i].Reason)
 		}
 		Expect(said).To(ContainElements("AutoscalerScaled", "PartitionsMoved"))
-	})
-
-	It("goes on from what stands when it ends after any of its writes", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
-		var writes atomic.Int32
-		// Each autoscaler writes once, and is replaced by one that knows nothing.
-		once := func() {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			l := w.autoscaler(func(l *loop.Loop) {
-				l.Observe = func(r loop.Report) {
-					if r.Done {
-						writes.Add(1)
-						cancel()
-					}
-				}
-			})
-			Expect(l.Run(ctx)).To(Succeed())
-		}
-		w.loads(250)
-		once() // replicas
-		once() // the target
-		w.settles(ctx, 3)
-		w.loads(60)
-		once() // the target
-		once() // replicas
-		w.settles(ctx, 1)
-		Expect(writes.Load()).To(BeEquivalentTo(4))
-	})
-
-	It("is not disturbed by a second one that decides, too", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
-		run(ctx, w.autoscaler())
-		run(ctx, w.autoscaler())
-		w.loads(250)
-		w.settles(ctx, 3)
-		w.loads(60)
-		w.settles(ctx, 1)
-	})
-
-	It("corrects a hand on kubectl scale", func(ctx SpecContext) {
-		w := deploy(ctx, 2)
-		w.loads(150)
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, name, types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"test.idalloc.dev/hand":"yes"}},"spec":{"replicas":1}}`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		run(ctx, w.autoscaler())
-		w.settles(ctx, 2)
-		Expect(w.Scale(ctx, store.Deployment, name, 4)).To(Succeed())
-		w.settles(ctx, 2)
-	})
-
-	It("decides nothing while the source is down", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
-		w.fails(errors.New("connection refused"))
-		reports := make(chan loop.Report, 1)
-		run(ctx, w.autoscaler(func(l *loop.Loop) {
-			l.Observe = func(r loop.Report) {
-				select {
-				case reports <- r:
-				default:
-				}
-			}
-		}))
-		var r loop.Report
-		Eventually(reports).WithContext(ctx).Should(Receive(&r))
-		Expect(r.SourceErr).To(MatchError("connection refused"))
-		Expect(r.Decision.Phase).To(Equal(decide.Blind))
-		Expect(r.Decision.Why).To(ContainSubstring("no load is known of partitions 0-11"))
-		w.loads(150)
-		w.settles(ctx, 2)
-	})
-
-	It("writes nothing with DryRun, and leaves the number of pods alone with KeepPods", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
-		before := w.moment(ctx).Owner.Annotations
-		w.loads(250)
-		var wanted atomic.Int64
-		see := func(l *loop.Loop) { l.Observe = func(r loop.Report) { wanted.Store(int64(r.Decision.Wanted)) } }
-		dry := run(ctx, w.autoscaler(see, func(l *loop.Loop) { l.DryRun = true }))
-		Eventually(wanted.Load).WithContext(ctx).Should(BeEquivalentTo(3))
-		dry.end()
-		Expect(w.moment(ctx).Count).To(Equal(1))
-		Expect(w.moment(ctx).Owner.Annotations).To(Equal(before))
-		wanted.Store(0)
-		run(ctx, w.autoscaler(see, func(l *loop.Loop) { l.KeepPods = true }))
-		Eventually(wanted.Load).WithContext(ctx).Should(BeEquivalentTo(3))
-		Expect(w.moment(ctx).Count).To(Equal(1))
-		Expect(w.Scale(ctx, store.Deployment, name, 3)).To(Succeed()) // as an HPA does
-		w.settles(ctx, 3)
-		Eventually(func() int { return w.moment(ctx).Row[2].Len() }).WithContext(ctx).Should(BeNumerically(">", 0))
 	})
 
 	It("says what is in the way, and ends with the workload", func(ctx SpecContext) {
@@ -282,76 +186,4 @@ var _ = Describe("Leader election", func() {
 		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
 	})
 
-	It("ends a candidate that waits at once", func(ctx SpecContext) {
-		w := prepare(ctx)
-		leads := make(chan struct{})
-		first, stop := context.WithCancel(ctx)
-		end := make(chan error, 1)
-		c := election.Candidate{Config: w.config, Namespace: w.Name, Name: lease, Identity: "a", Log: GinkgoLogr}
-		go func() {
-			end <- c.Run(first, func(ctx context.Context) error {
-				close(leads)
-				<-ctx.Done()
-				return nil
-			})
-		}()
-		Eventually(leads).WithContext(ctx).Should(BeClosed())
-		waiting, giveUp := context.WithCancel(ctx)
-		giveUp()
-		c.Identity = "b"
-		Expect(c.Run(waiting, func(context.Context) error { return errors.New("led") })).To(Succeed())
-		stop()
-		Eventually(end).WithContext(ctx).Should(Receive(BeNil()))
-	})
-
-	It("logs no error when two candidates take the lease at once", func(ctx SpecContext) {
-		w := prepare(ctx)
-		var mu sync.Mutex
-		var said []string
-		log := funcr.New(func(_, text string) {
-			mu.Lock()
-			defer mu.Unlock()
-			said = append(said, text)
-		}, funcr.Options{})
-		logged := func() []string {
-			mu.Lock()
-			defer mu.Unlock()
-			return slices.Clone(said)
-		}
-		// Each hears that nobody has the lease before either takes it.
-		var looked sync.WaitGroup
-		looked.Add(2)
-		both, stop := context.WithCancel(ctx)
-		ends := make(chan error, 2)
-		for _, who := range []string{"a", "b"} {
-			config := rest.CopyConfig(w.config)
-			var once sync.Once
-			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return roundTrip(func(r *http.Request) (*http.Response, error) {
-					answer, err := next.RoundTrip(r)
-					once.Do(func() {
-						looked.Done()
-						looked.Wait()
-					})
-					return answer, err
-				})
-			})
-			c := election.Candidate{Config: config, Namespace: w.Name, Name: lease, Identity: who, Log: log}
-			go func() {
-				ends <- c.Run(both, func(ctx context.Context) error {
-					<-ctx.Done()
-					return nil
-				})
-			}()
-		}
-		Eventually(logged).WithContext(ctx).Should(ContainElements(ContainSubstring("acquired lease"), ContainSubstring("another candidate was first")))
-		Expect(logged()).NotTo(ContainElement(ContainSubstring(`"error"=`)))
-		stop()
-		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
-		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
-	})
 })
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

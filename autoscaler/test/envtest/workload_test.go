@@ -90,13 +90,6 @@ func (w *scaled) loads(total float64) {
 	w.load = func(int) (float64, error) { return total / partitions, nil }
 }
 
-// fails has the source fail.
-func (w *scaled) fails(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.load = func(int) (float64, error) { return 0, err }
-}
-
 // Read makes the workload a source of its loads.
 func (w *scaled) Read(context.Context) (monitor.Reading, error) {
 	w.mu.Lock()
@@ -169,7 +162,7 @@ func (w *scaled) follow(ctx SpecContext) {
 }
 
 // lawful checks that a target names members only, and that only ids go that own nothing. What a hand does is not judged: the spec of a
-// hand on kubectl scale has nobody else scale down.
+// hand on kubectl scale has no other client scale down.
 func lawful(before, after store.Owner) error {
 	row := assignment.Row{}
 	if p := before.Record.State.Row; p != nil {
@@ -218,7 +211,7 @@ type running struct {
 	err   error // once ended is closed
 }
 
-// run runs a loop until the spec ends, or somebody stops it.
+// run runs a loop until the spec ends, or stops it.
 func run(ctx SpecContext, l *loop.Loop) *running {
 	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{stop: cancel, ended: make(chan struct{})}

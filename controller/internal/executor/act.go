@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,7 +34,7 @@ func each[T any](ctx context.Context, slots chan struct{}, items []T, do func(co
 func (p *pass) wrote(name string, written *podMeta) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	p.metas[name] = written
+	p.metas[name], p.written[name] = written, written
 	q := p.pod(name)
 	if q == nil {
 		return
@@ -120,23 +121,15 @@ func annotations(w heart.Words) map[string]string {
 // fail their tests. It is no condition: what the cache does not show by then, it shows later.
 func (p *pass) caughtUp(ctx context.Context) error {
 	const step, most = 5 * time.Millisecond, time.Second
-	lagging := func(ctx context.Context) bool {
-		for name, meta := range p.metas {
-			if meta.Kind == "" && meta.APIVersion == "" {
-				continue // not written by this pass
-			}
+	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) {
+		maps.DeleteFunc(p.written, func(name string, meta *podMeta) bool {
 			pod := &corev1.Pod{}
 			err := p.cache.Get(ctx, client.ObjectKey{Namespace: p.ref.Namespace, Name: name}, pod, client.UnsafeDisableDeepCopy)
-			if err != nil || pod.UID != meta.UID {
-				continue
-			}
-			if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, meta.ResourceVersion); err == nil && order < 0 {
-				return true
-			}
-		}
-		return false
-	}
-	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) { return !lagging(ctx), nil })
+			order, _ := resourceversion.CompareResourceVersion(pod.ResourceVersion, meta.ResourceVersion)
+			return err != nil || pod.UID != meta.UID || order >= 0
+		})
+		return len(p.written) == 0, nil
+	})
 	if wait.Interrupted(err) {
 		return ctx.Err()
 	}

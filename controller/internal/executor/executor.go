@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,6 +24,8 @@ const (
 	inFlight = 32
 	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
 	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
+	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
+	unheardAfter = 20 * time.Second
 )
 
 // Executor reconciles owners.
@@ -62,7 +65,10 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{Executor: x, ref: ref, owner: owner, temper: x.temper(ref), log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)}
+	p := &pass{
+		Executor: x, ref: ref, owner: owner, temper: x.temper(ref), written: map[string]*podMeta{},
+		log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace),
+	}
 	err = p.run(ctx)
 	if errors.Is(err, store.ErrConflict) {
 		x.metrics.conflicts.Inc()
@@ -72,7 +78,9 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
 		return reconcile.Result{RequeueAfter: p.temper.conflicts.Next()}, nil
 	}
-	p.temper.conflicts.Reset()
+	if err == nil {
+		p.temper.conflicts.Reset()
+	}
 	return reconcile.Result{RequeueAfter: p.after}, err
 }
 
@@ -122,6 +130,8 @@ type pass struct {
 	current string
 	// metas are the pods' metadata by name, as last read or written.
 	metas map[string]*podMeta
+	// written are the pods that this pass wrote.
+	written map[string]*podMeta
 	// writing is held while answers to writes are taken in.
 	writing sync.Mutex
 	// former names the owners that pods come from.
@@ -165,7 +175,7 @@ func (p *pass) run(ctx context.Context) error {
 		}
 	}
 	err = errors.Join(err, p.publish(ctx, d.Publish), p.propose(ctx, d.Propose), p.caughtUp(ctx))
-	p.rest(d)
+	p.rest(ctx, d)
 	if err == nil && len(d.Remove) > 0 {
 		err = p.remove(ctx)
 	}
@@ -184,10 +194,11 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 		return d, true, nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
+	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now(), err)
 	if err != nil {
+		p.forget(p.ref)
 		return d, false, fmt.Errorf("plan: %w", err)
 	}
-	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now())
 	p.remember(written)
 	p.owner = written
 	p.world.Owner = p.ownerOf()
@@ -195,11 +206,14 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 }
 
 // rest says when the owner is looked at again if nothing happens.
-func (p *pass) rest(d heart.Decision) {
+func (p *pass) rest(ctx context.Context, d heart.Decision) {
 	p.metrics.observe(p.ref, d.Waits)
 	p.sooner(d.After)
 	if p.mixed(len(d.Waits) > 0) {
 		p.sooner(mixedAfter)
+	}
+	if _, err := p.ownerMeta(ctx, p.ref); err != nil {
+		p.sooner(wait.Jitter(unheardAfter, 1))
 	}
 }
 

@@ -33,7 +33,7 @@ func (p *pass) look(ctx context.Context) error {
 	if err := p.revisions(ctx); err != nil {
 		return err
 	}
-	var pods []corev1.Pod
+	var pods []*corev1.Pod
 	seen := map[string]bool{}
 	for _, value := range append(slices.Collect(maps.Keys(p.sets)), string(p.owner.UID), lockValue(p.ref.String())) {
 		list := &corev1.PodList{}
@@ -41,15 +41,10 @@ func (p *pass) look(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read the cache: %w", err)
 		}
-		for _, pod := range list.Items {
-			if !seen[pod.Name] {
-				pods = append(pods, pod)
-			}
-			seen[pod.Name] = true
-		}
+		pods = unseen(pods, seen, list)
 	}
 	p.see(pods)
-	if (len(p.world.Pods) == 0 || !p.unlabelled()) && !p.unknown() && !p.temper.strangers {
+	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		return nil
 	}
 	cached := p.metas
@@ -67,22 +62,26 @@ func (p *pass) unlabelled() bool {
 	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
 }
 
-// unknown reports whether the owner's annotations name a pod that the cache does not have. It is gone, or it takes for itself.
+// unknown reports whether the owner's annotations name a pod that the cache does not have, and never had. It is gone, or it takes for itself. One that the
+// cache had is gone: in a rolling update such pods are no reason to list. A StatefulSet may have made another pod of that name, without the label.
 func (p *pass) unknown() bool {
-	state := p.owner.Record.State
+	seen, unknown, state := make(map[string]bool, len(p.metas)), false, p.owner.Record.State
+	for name := range p.metas {
+		seen[name] = p.ref.Rolls()
+	}
 	for _, names := range []assignment.Slots{state.Slots, state.Handover} {
 		for _, name := range names {
-			if p.metas[name] == nil {
-				return true
-			}
+			seen[name] = seen[name] || p.temper.seen[name]
+			unknown = unknown || p.metas[name] == nil && !seen[name]
 		}
 	}
-	return false
+	p.temper.seen = seen
+	return unknown
 }
 
 // list reads the owner's pods from the API server, all of them.
 func (p *pass) list(ctx context.Context) error {
-	var pods []corev1.Pod
+	var pods []*corev1.Pod
 	seen := map[string]bool{}
 	for _, text := range census.Selectors(p.owner) {
 		if text == "" { // scale need not tell one
@@ -96,21 +95,27 @@ func (p *pass) list(ctx context.Context) error {
 		if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 			return fmt.Errorf("list the pods of %s: %w", p.ref, err)
 		}
-		for _, pod := range list.Items {
-			if !seen[pod.Name] {
-				pods = append(pods, pod)
-			}
-			seen[pod.Name] = true
-		}
+		pods = unseen(pods, seen, list)
 	}
-	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would be nobody's, and none would be asked for its slot.
-	if p.ref.Rolls() && slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return foreign(&pod, p.sets) }) {
+	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would have no owner, and none would be asked for its slot.
+	if p.ref.Rolls() && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return foreign(pod, p.sets) }) {
 		if err := p.allSets(ctx); err != nil {
 			return err
 		}
 	}
 	p.see(pods)
 	return nil
+}
+
+// unseen appends those of a list that are not among the pods yet.
+func unseen(pods []*corev1.Pod, seen map[string]bool, list *corev1.PodList) []*corev1.Pod {
+	for i := range list.Items {
+		if pod := &list.Items[i]; !seen[pod.Name] {
+			seen[pod.Name] = true
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 // foreign reports whether a ReplicaSet that is not one of these controls the pod.
@@ -124,15 +129,14 @@ func foreign(pod metav1.Object, sets map[string]revision) bool {
 }
 
 // see makes the world of these pods.
-func (p *pass) see(pods []corev1.Pod) {
+func (p *pass) see(pods []*corev1.Pod) {
 	p.metas, p.former = make(map[string]*podMeta, len(pods)), nil
 	o := p.ownerOf()
 	if o.Revision = p.current; !p.ref.Rolls() {
 		o.Revision = string(p.owner.UID)
 	}
 	p.world = heart.World{Owner: o, Now: p.store.Clock.Now(), Pods: make([]heart.Pod, 0, len(pods))}
-	for i := range pods {
-		pod := &pods[i]
+	for _, pod := range pods {
 		if census.Finished(string(pod.Status.Phase)) {
 			p.metas[pod.Name] = &podMeta{} // known to be dead
 			continue

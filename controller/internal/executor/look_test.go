@@ -1,11 +1,13 @@
 package executor
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -50,5 +52,36 @@ func TestALockWithOtherLabelsIsHidden(t *testing.T) {
 		if q := p.podOf(pod); q.Hidden != want.hidden || q.Receipt.State != receipt.Locks {
 			t.Errorf("labels %s: hidden is %v, state %v", what, q.Hidden, q.Receipt.State)
 		}
+	}
+}
+
+// behind is a cache that shows an old version of a pod for a number of reads.
+type behind struct {
+	client.Reader
+
+	reads, late int
+}
+
+func (b *behind) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	o.SetName(key.Name)
+	o.SetUID("u")
+	if o.SetResourceVersion("8"); b.reads >= b.late {
+		o.SetResourceVersion("9")
+	}
+	b.reads++
+	return nil
+}
+
+// The next pass would see pods as they were, list once more, and write what fails its tests.
+func TestAPassEndsWhenTheCacheShowsWhatItWrote(t *testing.T) {
+	cache := &behind{late: 3}
+	p := passOf(t, nil)
+	p.cache = cache
+	p.wrote("a", &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "9"}}) // protobuf tells no kind
+	if err := p.caughtUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if cache.reads <= cache.late {
+		t.Errorf("the pass ended after %d reads of a cache that was behind for %d", cache.reads, cache.late)
 	}
 }

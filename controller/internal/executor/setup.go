@@ -90,6 +90,11 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 	if err := mgr.GetFieldIndexer().IndexField(ctx, metaOf(replicaSets), setIndex, indexed); err != nil {
 		return fmt.Errorf("index of ReplicaSets: %w", err)
 	}
+	for _, gvk := range kinds.owners() { // so that their lists are there before this replica is elected
+		if _, err := mgr.GetCache().GetInformer(ctx, metaOf(gvk)); err != nil {
+			return fmt.Errorf("watch of %s: %w", gvk.Kind, err)
+		}
+	}
 	return x.watch(mgr)
 }
 

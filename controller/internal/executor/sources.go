@@ -52,7 +52,7 @@ func gvkOf(ref store.Ref) schema.GroupVersionKind {
 // ownerMeta returns what the cache has of an owner.
 func (x *Executor) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
 	o := metaOf(gvkOf(ref))
-	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o)
+	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
 }
 
 // indexed returns the values of podIndex for a pod.
@@ -63,7 +63,7 @@ func indexed(o client.Object) (values []string) {
 	} else if err == nil && r.State == receipt.Locks {
 		values = append(values, lockValue(r.Owner))
 	}
-	// Its program runs under an id of that owner for as long as it is told of no other one, whoever has the pod.
+	// Its program runs under an id of that owner for as long as it is told of no other one, whatever became of the pod.
 	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && from != r.Owner {
 		values = append(values, lockValue(from))
 	}
@@ -127,8 +127,8 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			was := e.ObjectOld.DeepCopy()
-			if was.ResourceVersion = e.ObjectNew.ResourceVersion; !equality.Semantic.DeepEqual(was, e.ObjectNew) {
+			was := *e.ObjectOld
+			if was.ResourceVersion = e.ObjectNew.ResourceVersion; !equality.Semantic.DeepEqual(&was, e.ObjectNew) {
 				add(ctx, q, e.ObjectNew)
 			}
 			// Told of another owner, it runs under no id of the one before.
@@ -174,9 +174,9 @@ func onChange(add func(context.Context, queue, *metav1.PartialObjectMetadata)) h
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[object], q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[object], q queue) { add(ctx, q, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[object], q queue) {
-			was := e.ObjectOld.DeepCopy()
+			was := *e.ObjectOld
 			was.ResourceVersion = e.ObjectNew.ResourceVersion
-			if equality.Semantic.DeepEqual(was, e.ObjectNew) {
+			if equality.Semantic.DeepEqual(&was, e.ObjectNew) {
 				return
 			}
 			add(ctx, q, e.ObjectOld)

@@ -1,10 +1,10 @@
 package executor
 
 import (
+	"errors"
+	"maps"
 	"math/rand/v2"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
@@ -18,7 +18,9 @@ type temper struct {
 	// strangers says that a pod locks a slot which the cache does not have under the owner, such as one whose controller is gone. The map would go on to
 	// give that slot to others, and T3 would take it from them each time.
 	strangers bool
-	// wrote is the map as it was written last. Whoever undoes each write is not answered each time at once: the next one comes at until.
+	// seen has the names of pods that the cache has or had, of those that live or that the map names still.
+	seen map[string]bool
+	// wrote is the map as it was written last. One that was undone is not repeated at once each time: the next one comes at until.
 	wrote  assignment.State
 	undone pace.Undone
 	until  time.Time
@@ -55,10 +57,13 @@ func (t *temper) clashed(now time.Time) {
 	t.takes = now.Add(t.clashes.Damping())
 }
 
-// proposed takes in a write of the map. One that repeats the last one says that somebody undid that.
-func (t *temper) proposed(next assignment.State, now time.Time) {
+// proposed takes in a write of the map. One that repeats the last one says that it was undone, be it at once, by an admission webhook.
+func (t *temper) proposed(next assignment.State, now time.Time, err error) {
+	if errors.Is(err, store.ErrConflict) {
+		return
+	}
 	t.until = time.Time{}
-	if equality.Semantic.DeepEqual(next, t.wrote) {
+	if maps.Equal(next.Slots, t.wrote.Slots) && maps.Equal(next.Handover, t.wrote.Handover) && next.Row.Same(t.wrote.Row) {
 		t.undone.Again(now)
 		t.until = now.Add(t.undone.Damping())
 	}

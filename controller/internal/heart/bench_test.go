@@ -2,6 +2,7 @@ package heart
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,8 +22,8 @@ func agentsWorld(n int) World {
 	for i := range n {
 		p := Pod{Pod: proposal.Pod{
 			Name: fmt.Sprintf("worker-7c6b5d9f8-%05d", i), UID: fmt.Sprintf("uid-%d", i), Created: now().Add(-time.Hour), Controller: "new", Owned: true,
-			Ordinal: proposal.NoOrdinal, Receipt: receipt.Receipt{State: receipt.Locks, HandsOver: true, Write: fmt.Sprint(i), Share: receipt.Share{ID: i, Of: placement.MaxCount}},
-		}, Agent: true, Text: fmt.Sprint(i)}
+			Ordinal: proposal.NoOrdinal, Receipt: receipt.Receipt{State: receipt.Locks, HandsOver: true, Write: strconv.Itoa(i), Share: receipt.Share{ID: i, Of: placement.MaxCount}},
+		}, Agent: true, Text: strconv.Itoa(i)}
 		w.Owner.State.Slots[i] = p.Name
 		w.Pods = append(w.Pods, p)
 	}

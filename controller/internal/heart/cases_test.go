@@ -176,44 +176,12 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	case "":
 	case "old":
 		p.Controller = "old"
-	case "released": // somebody relabelled it, so no object controls it
+	case "released": // it was relabelled, so no object controls it
 		p.Controller, p.Owned = "", false
 	case "elsewhere": // another object controls it, and its receipt is for that owner
 		p.Controller, p.Owned, p.Receipt = "other", false, receipt.Receipt{Share: receipt.Nothing()}
 	case "peer":
 		p.Assigned, p.Gated = false, false
-	case "agent":
-		p.Assigned, p.Gated, p.Agent = false, false, true
-	case "hands-over":
-		p.Receipt.HandsOver = true
-	case "strict":
-		p.Receipt.Strict = true
-	case "settled":
-		p.Settled = true
-	case "condemned":
-		p.Condemned = true
-	case "stood-back":
-		p.StoodBack = true
-	case "moved": // it locks that id of another owner
-		lock(false)
-		p.Former, p.Receipt = p.Receipt, receipt.Receipt{Share: receipt.Nothing()}
-		p.Pod = p.Moved()
-	case "on": // these partitions
-		set, of, _ := strings.Cut(rest, " of ")
-		if p.Receipt.Share.Of, err = strconv.Atoi(of); err == nil {
-			p.Receipt.Share.Partitions, err = placement.Parse(set, placement.MaxCount)
-		}
-	case "was-confirmed", "confirmed", "informed":
-		p.Told, p.Proposal = true, receipt.Proposal{UID: p.UID, Owner: w.Owner.Owner, Count: w.Owner.Count, Share: p.Receipt.Share}
-		switch first {
-		case "confirmed":
-			p.Proposal.Confirmed = &receipt.Confirmed{Write: p.Receipt.Write, Share: p.Receipt.Share}
-		case "was-confirmed":
-			p.Proposal.Confirmed = &receipt.Confirmed{Write: "earlier", Share: p.Receipt.Share}
-			if rest != "" {
-				p.Proposal.Confirmed.Share.Partitions, err = placement.Parse(rest, placement.MaxCount)
-			}
-		}
 	case "age":
 		var age time.Duration
 		age, err = time.ParseDuration(rest)
@@ -246,7 +214,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
 	case "hidden":
 		p.Hidden = true
-	case "unlocked": // somebody removed the receipt
+	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "copied": // its annotations say that it has begun, and its gate that it has not
 		p.ID, p.Count = rest, "9"
@@ -256,6 +224,47 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.OtherGates = true
 	case "no-gate":
 		p.Gated, p.Placed = false, true
+	default:
+		return w.agentWord(p, first, rest)
+	}
+	return err
+}
+
+// agentWord reads a word about an agent.
+func (w *World) agentWord(p *Pod, first, rest string) (err error) {
+	switch first {
+	case "agent":
+		p.Assigned, p.Gated, p.Agent = false, false, true
+	case "hands-over":
+		p.Receipt.HandsOver = true
+	case "strict":
+		p.Receipt.Strict = true
+	case "settled":
+		p.Settled = true
+	case "condemned":
+		p.Condemned = true
+	case "stood-back":
+		p.StoodBack = true
+	case "moved": // it locks that id of another owner
+		err = w.word(p, "locks", rest)
+		p.Former, p.Receipt = p.Receipt, receipt.Receipt{Share: receipt.Nothing()}
+		p.Pod = p.Moved()
+	case "on": // these partitions
+		set, of, _ := strings.Cut(rest, " of ")
+		if p.Receipt.Share.Of, err = strconv.Atoi(of); err == nil {
+			p.Receipt.Share.Partitions, err = placement.Parse(set, placement.MaxCount)
+		}
+	case "was-confirmed", "confirmed", "informed":
+		p.Told, p.Proposal = true, receipt.Proposal{UID: p.UID, Owner: w.Owner.Owner, Count: w.Owner.Count, Share: p.Receipt.Share}
+		switch first {
+		case "confirmed":
+			p.Proposal.Confirmed = &receipt.Confirmed{Write: p.Receipt.Write, Share: p.Receipt.Share}
+		case "was-confirmed":
+			p.Proposal.Confirmed = &receipt.Confirmed{Write: "earlier", Share: p.Receipt.Share}
+			if rest != "" {
+				p.Proposal.Confirmed.Share.Partitions, err = placement.Parse(rest, placement.MaxCount)
+			}
+		}
 	default:
 		err = fmt.Errorf("unknown word %q", first)
 	}

@@ -52,6 +52,9 @@ type confirmed struct {
 // canonical drops from a view what decisions do not depend on.
 func canonical(view [mostPods]object) [mostPods]object {
 	for i := range view {
+		if view[i].confirmed = min(1, view[i].confirmed^view[i].bytes); view[i].confirmed > 0 {
+			view[i].refused = false
+		}
 		view[i].bytes, view[i].generation = 0, 0
 	}
 	return view
@@ -85,7 +88,7 @@ func (m *model) look(view [mostPods]object) []action {
 	}
 	for i, o := range view {
 		for slot := range m.slots {
-			if m.wild && m.central(i) && o.gated && !o.term && o.id == nobody && o.state != locks {
+			if m.wild && m.central(i) && o.gated && !o.term && o.id == noID && o.state != locks {
 				add(action{do: take, pod: i, slot: int8(slot)})
 			}
 		}
@@ -128,11 +131,13 @@ func (m *model) confirm(view [mostPods]object, listed [mostPods]lock) [][mostPod
 			continue
 		}
 		var todo [mostPods]do
-		if m.without == noList {
+		if m.without == noList || m.without == unlisted {
 			for i := range m.pods {
 				var alone [mostPods]lock
 				alone[i] = listed[i]
-				todo[i] = m.verdict(key.view, alone, count)[i]
+				if todo[i] = m.verdict(key.view, alone, count)[i]; m.without == unlisted && !m.agent(i) {
+					todo[i] = m.verdict(key.view, listed, count)[i]
+				}
 			}
 		} else {
 			todo = m.verdict(key.view, listed, count)
@@ -153,6 +158,13 @@ func (m *model) verdict(view [mostPods]object, listed [mostPods]lock, count int)
 	}
 	for _, name := range d.Withdraw {
 		todo[m.find(view, name)] = withdraw
+	}
+	for _, p := range d.Propose {
+		if i := m.find(view, p.Pod); p.Text != "" {
+			if todo[i] = confirm; p.Next.Confirmed.Slot {
+				todo[i] = refuse
+			}
+		}
 	}
 	for _, r := range d.Remove {
 		todo[m.find(view, r.Pod)] = remove
@@ -212,14 +224,14 @@ func (m *model) world(view [mostPods]object, listed []heart.Lock, state assignme
 			continue // it locks no slot of this owner
 		}
 		if m.central(i) && (m.without == forgets || m.without == byGate && o.gated) {
-			o.gated, o.begun, o.id = true, false, nobody
+			o.gated, o.begun, o.id = true, false, noID
 		}
 		p := heart.Pod{
 			Pod: proposal.Pod{
 				Name: m.name(i, o), UID: m.uid(i, true), Controller: "new", Owned: true, Terminating: o.term, Ordinal: proposal.NoOrdinal,
 				Receipt: receipt.Receipt{Share: receipt.Nothing()},
 			},
-			Assigned: m.central(i), Gated: o.gated, Placed: !o.gated, Ready: !o.gated, Text: m.text(i), Version: "7",
+			Assigned: m.central(i), Agent: m.agent(i), Gated: o.gated, Placed: !o.gated, Ready: !o.gated, Text: m.text(i), Version: "7",
 		}
 		is := receipt.Receipt{State: receipt.State(o.state), Share: receipt.Share{ID: int(o.slot)}, Begun: o.begun}
 		if o.locksThere {
@@ -227,8 +239,15 @@ func (m *model) world(view [mostPods]object, listed []heart.Lock, state assignme
 		} else {
 			p.Receipt = is
 		}
-		if o.id != nobody {
+		if o.id != noID {
 			p.ID = strconv.Itoa(int(o.id))
+		}
+		if p.Agent {
+			p.Receipt.Write = "written"
+			p.Proposal = receipt.Proposal{Owner: w.Owner.Owner, Confirmed: &receipt.Confirmed{Write: "written"}}
+			if o.confirmed != o.bytes {
+				p.Proposal.Confirmed.Write = "another"
+			}
 		}
 		w.Pods = append(w.Pods, p)
 	}

@@ -43,6 +43,13 @@ func TestNoTwoRunUnderOneID(t *testing.T) {
 		"two pods and a peer":    {pods: 3, slots: 1, controllers: 1, peer: true, writes: 2, crashes: 1},
 		"gates go by hand":       {pods: 2, slots: 1, controllers: 1, writes: 3, unanswered: 1, deletions: 1, opened: 1},
 		"a Deployment is scaled": {pods: 2, slots: 3, controllers: 1, writes: 3, deployment: true},
+		"an agent":               {pods: 2, slots: 1, controllers: 1, agents: 1, writes: 2, crashes: 1, unanswered: 1},
+		"an agent, two leaders":  {pods: 2, slots: 1, controllers: 2, agents: 1, writes: 2},
+		"an agent is replaced":   {pods: 2, slots: 1, controllers: 1, agents: 1, writes: 3, deletions: 1},
+		"two agents":             {pods: 2, slots: 1, controllers: 1, agents: 2, writes: 2},
+		"two agents, two slots":  {pods: 2, slots: 2, controllers: 1, agents: 2, writes: 2},
+		"an agent and a peer":    {pods: 2, slots: 1, controllers: 1, agents: 1, peer: true, writes: 2, crashes: 1},
+		"one of each":            {pods: 3, slots: 1, controllers: 1, agents: 1, peer: true, writes: 2},
 	}
 	large := map[string]budget{
 		"two pods":               {pods: 2, slots: 1, controllers: 1, writes: 4, crashes: 1, unanswered: 1, deletions: 1, wild: true},
@@ -58,6 +65,14 @@ func TestNoTwoRunUnderOneID(t *testing.T) {
 		"two pods and a peer":    {pods: 3, slots: 1, controllers: 1, peer: true, writes: 3, unanswered: 1},
 		"gates go by hand":       {pods: 2, slots: 2, controllers: 1, writes: 4, unanswered: 1, opened: 1},
 		"a Deployment is scaled": {pods: 2, slots: 3, controllers: 1, writes: 4, unanswered: 1, deployment: true},
+		"an agent":               {pods: 2, slots: 1, controllers: 1, agents: 1, writes: 4, crashes: 1, unanswered: 1},
+		"an agent, two leaders":  {pods: 2, slots: 1, controllers: 2, agents: 1, writes: 3, crashes: 1, unanswered: 1},
+		"an agent is replaced":   {pods: 2, slots: 1, controllers: 1, agents: 1, writes: 3, crashes: 1, unanswered: 1, deletions: 1},
+		"two agents":             {pods: 2, slots: 1, controllers: 1, agents: 2, writes: 3, crashes: 1, unanswered: 1},
+		"two agents, two slots":  {pods: 2, slots: 2, controllers: 1, agents: 2, writes: 3, unanswered: 1},
+		"an agent and a peer":    {pods: 2, slots: 1, controllers: 1, agents: 1, peer: true, writes: 4, crashes: 1},
+		"one of each":            {pods: 3, slots: 1, controllers: 1, agents: 1, peer: true, writes: 3},
+		"three agents":           {pods: 3, slots: 1, controllers: 1, agents: 3, writes: 2, crashes: 1},
 	}
 	worlds := small
 	if *deep {
@@ -66,7 +81,7 @@ func TestNoTwoRunUnderOneID(t *testing.T) {
 	t.Logf("%d states in all", check(t, worlds))
 }
 
-// Somebody who removes the receipt of a live pod breaks what the proof assumes, and who gives a pod another owner does, too. Then two may run under one
+// To remove the receipt of a live pod, or to give a pod another owner, breaks what the proof assumes. Then two may run under one
 // id, and not for good. A controller that sees both has neither begin beside the other.
 func TestWhatTheProofDoesNotAssumeHeals(t *testing.T) {
 	check(t, map[string]budget{
@@ -82,15 +97,17 @@ func TestWhatTheProofDoesNotAssumeHeals(t *testing.T) {
 func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 	one := budget{pods: 2, slots: 1, controllers: 1, writes: 4, unanswered: 1, wild: true}
 	two := budget{pods: 2, slots: 1, controllers: 2, writes: 3}
+	agents := budget{pods: 2, slots: 1, controllers: 1, agents: 2, writes: 3, crashes: 1}
 	for without, worlds := range map[step][]budget{
-		noList: {one, two}, fromCache: {two}, sameBytes: {one, two}, noTest: {one}, noSwap: {one}, forgets: {one, two}, byGate: {one, two},
+		unlisted: {agents}, anyBytes: {agents},
+		noList: {one, two}, fromCache: {two, agents}, sameBytes: {one, two}, noTest: {one}, noSwap: {one}, forgets: {one, two}, byGate: {one, two},
 	} {
 		for _, b := range worlds {
 			t.Run(string(without), func(t *testing.T) {
 				b.without = without
 				r := explore(b)
 				if r.two == nil {
-					t.Fatalf("nobody noticed in %d states", r.states)
+					t.Fatalf("no state out of %d shows it", r.states)
 				}
 				t.Logf("%d states\n%s", r.states, strings.Join(r.two, "\n"))
 			})
@@ -100,11 +117,14 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 
 func TestEachStepWithoutWhichPodsWaitIsMissed(t *testing.T) {
 	b := budget{pods: 2, slots: 1, controllers: 2, writes: 3}
-	for without, removed := range map[step]uint8{noRetreat: 0, noRemoval: 1} {
+	for without, removed := range map[step]uint8{noRetreat: 0, noRemoval: 1, noConfirm: 0} {
 		b.without, b.removed = without, removed
+		if b.agents = 0; without == noConfirm {
+			b.agents = 1
+		}
 		r := explore(b)
 		if r.stuck == nil {
-			t.Errorf("%s: nobody noticed in %d states", without, r.states)
+			t.Errorf("%s: no state out of %d shows it", without, r.states)
 		}
 		t.Logf("%s\n%s", without, strings.Join(r.stuck, "\n"))
 	}

@@ -14,7 +14,7 @@ type tenure struct {
 	state, slot, working                                                 int8
 }
 
-// peer is the process of a pod that takes for itself.
+// peer is the process of a pod that takes for itself, be it a peer or an agent.
 type peer struct {
 	alive  bool
 	tenure tenure
@@ -58,8 +58,11 @@ func (p *peer) note(change func(duty.Tenure) duty.Tenure) {
 	p.tenure = tenureOf(change(p.tenure.shipped()))
 }
 
-func (m *model) freshPeer() peer {
-	return peer{alive: m.peer, tenure: peerThatStarts(nobody), work: nobody}
+func (m *model) freshPeer(i int) peer {
+	if m.central(i) {
+		return peer{}
+	}
+	return peer{alive: true, tenure: peerThatStarts(noID), work: noID}
 }
 
 // peerThatStarts is the tenure of a process that finds out under which id an earlier process may have left work.
@@ -90,21 +93,28 @@ func peerStep(t tenure, wish duty.Wish) peerAction {
 	return peerAction{do: d.Do, state: int8(d.Lock.State), slot: int8(d.Lock.Share.ID), share: int8(d.Share.ID)}
 }
 
-// nextOfPeer returns what the peer does, and what happens to it.
-func (m *model) nextOfPeer(w world) (out []edge) {
-	i := m.pods - 1
-	p := w.peer
+// who names the process of a pod.
+func (m *model) who(i int) string {
+	if m.agent(i) {
+		return fmt.Sprintf("agent %d ", i)
+	}
+	return "the peer "
+}
+
+// nextOfPeer returns what the process of a pod does, and what happens to it.
+func (m *model) nextOfPeer(w world, i int) (out []edge) {
+	p := w.peers[i]
 	add := func(what string, do func(to *world)) {
 		to := w
 		do(&to)
-		out = append(out, edge{what: "the peer " + what, to: to})
+		out = append(out, edge{what: m.who(i) + what, to: to})
 	}
 	if p.late {
 		add("gets its late write", func(to *world) {
 			if to.pods[i].bytes == p.from {
 				to.pods[i].bytes, to.pods[i].state, to.pods[i].slot = p.to, p.toState, p.toSlot
 			}
-			to.peer.late, to.peer.from, to.peer.to, to.peer.toState, to.peer.toSlot = false, 0, 0, 0, 0
+			to.peers[i].forgetLate()
 		})
 	}
 	if w.deletions > 0 {
@@ -114,45 +124,60 @@ func (m *model) nextOfPeer(w world) (out []edge) {
 		})
 	}
 	if !p.alive {
-		add("starts", func(to *world) { to.peer.alive = true })
+		add("starts", func(to *world) { to.peers[i].alive = true })
 		return out
 	}
 	if w.crashes > 0 {
 		add("loses its process", func(to *world) {
 			to.crashes--
-			to.peer.alive, to.peer.tenure, to.peer.bytes = false, peerThatStarts(to.peer.work), 0
+			to.peers[i].alive, to.peers[i].tenure, to.peers[i].bytes = false, peerThatStarts(to.peers[i].work), 0
 		})
 	}
 	if p.tenure.stopping {
-		add("hears that its work has stopped", func(to *world) { m.stop(to) })
+		add("hears that its work has stopped", func(to *world) { m.stop(to, i) })
 	}
 	if p.tenure.off {
 		add("hears that its work goes on", func(to *world) {
-			to.peer.note(func(t duty.Tenure) duty.Tenure { return t.Resumed(duty.Part{All: true}) })
+			to.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Resumed(duty.Part{All: true}) })
 		})
 	}
 	if p.tenure.doubts {
-		add("has doubted long enough", func(to *world) { to.peer.note(duty.Tenure.Sure) })
+		add("has doubted long enough", func(to *world) { to.peers[i].note(duty.Tenure.Sure) })
 	}
 	if p.tenure.known && p.bytes != w.pods[i].bytes {
-		add("hears of another receipt on it", func(to *world) { to.peer.note(duty.Tenure.Lost) })
+		add("hears of another receipt on it", func(to *world) { to.peers[i].note(duty.Tenure.Lost) })
 	}
 	for _, a := range m.may(p.tenure) {
-		out = append(out, m.peerDoes(w, a.peer)...)
+		out = append(out, m.peerDoes(w, i, a.peer)...)
+	}
+	if m.told(&w, i) {
+		add("hears the outcome of T3", func(to *world) { m.hear(to, i) })
 	}
 	return out
 }
 
-func (*model) stop(w *world) {
-	w.peer.work = nobody
-	w.peer.note(func(t duty.Tenure) duty.Tenure { return t.Stopped(duty.Part{All: true}) })
+// told reports whether an agent waits for the outcome of T3, and the newest one is about the receipt that it has written. Its list may come before.
+func (m *model) told(w *world, i int) bool {
+	t, o := w.peers[i].tenure, w.pods[i]
+	return m.agent(i) && t.known && t.renewed && !t.listed && (o.confirmed == w.peers[i].bytes || m.without == anyBytes && o.confirmed != 0)
+}
+
+func (*model) hear(w *world, i int) {
+	w.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Saw(duty.Others{Slot: w.pods[i].refused}) })
+}
+
+// forgetLate says that no write may arrive any more.
+func (p *peer) forgetLate() { p.late, p.from, p.to, p.toState, p.toSlot = false, 0, 0, 0, 0 }
+
+func (*model) stop(w *world, i int) {
+	w.peers[i].work = noID
+	w.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Stopped(duty.Part{All: true}) })
 }
 
 // peerDoes returns what may come of an action.
-func (m *model) peerDoes(w world, a peerAction) []edge {
-	i := m.pods - 1
+func (m *model) peerDoes(w world, i int, a peerAction) []edge {
 	to := w
-	p, o := &to.peer, &to.pods[i]
+	p, o := &to.peers[i], &to.pods[i]
 	what := ""
 	switch a.do {
 	case duty.ReadPod:
@@ -162,7 +187,7 @@ func (m *model) peerDoes(w world, a peerAction) []edge {
 		p.bytes = o.bytes
 		what = "reads its pod"
 	case duty.Write:
-		return m.peerWrites(w, a)
+		return m.peerWrites(w, i, a)
 	case duty.List:
 		taken := false
 		for j := range m.pods {
@@ -184,17 +209,16 @@ func (m *model) peerDoes(w world, a peerAction) []edge {
 	case duty.Rest, duty.Secure, duty.Survey, duty.ReadOwner, duty.Judge, duty.Plan: // not about locks, or of strict mode
 		return nil
 	}
-	return []edge{{what: "the peer " + what, to: to}}
+	return []edge{{what: m.who(i) + what, to: to}}
 }
 
-func (m *model) peerWrites(w world, a peerAction) []edge {
-	i := m.pods - 1
+func (m *model) peerWrites(w world, i int, a peerAction) []edge {
 	if w.wrote[i] >= m.writes {
 		return nil
 	}
-	what := "the peer writes " + receiptText(a.state, a.slot)
+	what := m.who(i) + "writes " + receiptText(a.state, a.slot)
 	to := w
-	p, o := &to.peer, &to.pods[i]
+	p, o := &to.peers[i], &to.pods[i]
 	if p.bytes != o.bytes {
 		p.note(func(t duty.Tenure) duty.Tenure { return t.Failed(true) })
 		return []edge{{what: what + " in vain", to: to}}
@@ -205,9 +229,9 @@ func (m *model) peerWrites(w world, a peerAction) []edge {
 		return t.Wrote(duty.Lock{State: receipt.State(a.state), Share: share(a.slot)})
 	})
 	out := []edge{{what: what, to: to}}
-	if w.unanswered > 0 && !w.peer.late {
+	if w.unanswered > 0 && !w.peers[i].late {
 		to := w
-		p := &to.peer
+		p := &to.peers[i]
 		to.unanswered--
 		to.wrote[i]++
 		p.late, p.from, p.to, p.toState, p.toSlot = true, p.bytes, to.wrote[i], a.state, a.slot

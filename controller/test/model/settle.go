@@ -11,19 +11,23 @@ import (
 
 // settled is what decides how a world comes to rest: what controllers know is old by then.
 type settled struct {
-	pods [mostPods]object
-	peer peer
+	pods  [mostPods]object
+	peers [mostPods]peer
 }
 
 // settles has everything go on without faults until nothing changes, with each map at the start. It returns what is wrong then: two run under one id, or
 // a pod waits although an id is free. The plan's map is written as it is, one controller acts at a time, and sees everything.
 func (m *model) settles(w world) string {
-	if w.peer.tenure.known && w.peer.bytes != w.pods[m.pods-1].bytes {
-		w.peer.note(duty.Tenure.Lost)
+	for i := range m.pods {
+		if p := &w.peers[i]; p.tenure.known && p.bytes != w.pods[i].bytes {
+			p.note(duty.Tenure.Lost)
+		}
+		w.peers[i].forgetLate()
 	}
-	w.peer.late, w.peer.from, w.peer.to, w.peer.toState, w.peer.toSlot = false, 0, 0, 0, 0
-	key := settled{canonical(w.pods), w.peer}
-	key.peer.bytes = 0
+	key := settled{canonical(w.pods), w.peers}
+	for i := range key.peers {
+		key.peers[i].bytes = 0
+	}
 	if known, there := m.rests[key]; there {
 		return known
 	}
@@ -51,8 +55,10 @@ func (m *model) rest(w world, slots assignment.Slots, count int) string {
 			}
 		}
 		m.pass(&w, &state, count)
-		if m.peer {
-			m.peerRests(&w, state, count)
+		for i := range m.pods {
+			if !m.central(i) {
+				m.peerRests(&w, i, state, count)
+			}
 		}
 		if w == before && state.Slots.Encode() == was {
 			return m.wrong(&w, count)
@@ -104,6 +110,11 @@ func (m *model) carryOut(w *world, d heart.Decision) {
 			do(withdraw, name, 0)
 		}
 	}
+	for _, p := range d.Propose {
+		if i := m.find(w.pods, p.Pod); p.Text != "" && m.without != noConfirm {
+			w.pods[i].confirmed, w.pods[i].refused = w.pods[i].bytes, p.Next.Confirmed.Slot
+		}
+	}
 	if m.without != noRemoval {
 		for _, r := range d.Remove {
 			w.pods[m.find(w.pods, r.Pod)].term = true
@@ -111,30 +122,39 @@ func (m *model) carryOut(w *world, d heart.Decision) {
 	}
 }
 
-// peerRests has the peer do what it does until it rests.
-func (m *model) peerRests(w *world, state assignment.State, count int) {
+// peerRests has the process of a pod do what it does until it rests. That of an agent lists nothing: what it is told is enough.
+func (m *model) peerRests(w *world, i int, state assignment.State, count int) {
 	const most = 20
-	i := m.pods - 1
 	wish := duty.Wish{Propose: receipt.Nothing(), WaitAgain: true, Show: true}
 	if id, has := state.Slots.Of(m.name(i, w.pods[i])); has && id < count {
 		wish = duty.Wish{Propose: receipt.Share{ID: id}, Show: true}
 	}
-	wish.Give = int(w.peer.tenure.slot) >= count
-	w.peer.alive = true
+	wish.Give = int(w.peers[i].tenure.slot) >= count
+	w.peers[i].alive = true
 	for range most {
-		p := &w.peer
+		p := &w.peers[i]
 		a := peerStep(p.tenure, wish)
 		switch {
 		case p.tenure.stopping:
-			m.stop(w)
+			m.stop(w, i)
 		case a.do == duty.Rest:
 			return
 		case a.do == duty.List && p.tenure.doubts && p.tenure.listed:
 			p.note(duty.Tenure.Sure)
+		case a.do == duty.List && m.told(w, i):
+			m.hear(w, i)
+		case a.do == duty.List && m.agent(i):
+			return
 		default:
 			w.wrote[i] = min(w.wrote[i], m.writes-1)
-			edges := m.peerDoes(*w, a)
+			edges := m.peerDoes(*w, i, a)
 			*w = edges[0].to
+			if o := &w.pods[i]; a.do == duty.Write && o.confirmed == o.bytes { // there are not that many bytes, so they come again
+				o.confirmed, o.refused = 0, false
+			}
+			if a.do == duty.Write && a.state == waits {
+				return // it tries again later
+			}
 		}
 	}
 }
@@ -148,12 +168,12 @@ func (m *model) wrong(w *world, count int) string {
 	for i := range m.pods {
 		id := m.works(w, i)
 		if !m.central(i) {
-			id = w.peer.tenure.working // an earlier process may have left that
+			id = w.peers[i].tenure.working // an earlier process may have left that
 		}
 		switch {
-		case id != nobody && int(id) < count:
+		case id != noID && int(id) < count:
 			held++
-		case id != nobody:
+		case id != noID:
 			above++
 		case w.pods[i].gated && !w.pods[i].foreign, !m.central(i):
 			waiting++

@@ -10,8 +10,10 @@ func (m *model) next(w world) (out []edge) {
 	for i := range m.pods {
 		out = append(out, m.faults(w, i)...)
 	}
-	if m.peer {
-		out = append(out, m.nextOfPeer(w)...)
+	for i := range m.pods {
+		if !m.central(i) {
+			out = append(out, m.nextOfPeer(w, i)...)
+		}
 	}
 	return out
 }
@@ -91,14 +93,19 @@ func (m *model) oldest(w world) (view [mostPods]object) {
 
 // send returns the outcomes of a write. One that fails its test changes nothing, and what the controller knows of the pod stays as it is.
 func (m *model) send(w world, c int, what do, i int, slot int8) (out []edge) {
-	if w.wrote[i] >= m.writes {
+	tells := what == confirm || what == refuse
+	if w.wrote[i] >= m.writes && !tells {
 		return nil
 	}
 	to := w
-	to.wrote[i]++
+	if !tells {
+		to.wrote[i]++
+	}
 	k := &to.controllers[c]
 	seen := k.view[i]
-	q := write{do: what, pod: uint8(i), generation: seen.generation, test: seen.bytes, bytes: to.wrote[i], slot: slot} //nolint:gosec // an index below 3
+	q := write{
+		do: what, pod: uint8(i), generation: seen.generation, test: seen.bytes, bytes: to.wrote[i], slot: slot, known: seen.confirmed, denied: seen.refused, //nolint:gosec // an index below 3
+	}
 	k.todo[i] = nothing
 	if w.unanswered > 0 && k.late.do == nothing {
 		to := to
@@ -136,6 +143,10 @@ func (q write) String() string {
 		return fmt.Sprintf("has pod %d begin under %d", q.pod, q.slot)
 	case beginAgain:
 		return fmt.Sprintf("confirms that pod %d has begun under %d", q.pod, q.slot)
+	case confirm:
+		return fmt.Sprintf("confirms the lock of pod %d", q.pod)
+	case refuse:
+		return fmt.Sprintf("refuses the lock of pod %d", q.pod)
 	case nothing, remove:
 	}
 	return "does nothing"
@@ -162,15 +173,15 @@ func (m *model) faults(w world, i int) (out []edge) {
 		})
 	}
 	if w.opened > 0 && o.gated {
-		add("loses its gate to somebody", func(to *world, o *object) {
+		add("loses its gate", func(to *world, o *object) {
 			to.opened--
 			o.gated = false
 		})
 	}
 	if w.removed > 0 && o.bytes != 0 && !o.foreign {
-		add("loses its receipt to somebody", func(to *world, o *object) {
+		add("loses its receipt", func(to *world, o *object) {
 			to.removed--
-			o.bytes, o.state, o.slot, o.begun = 0, 0, nobody, false
+			o.bytes, o.state, o.slot, o.begun = 0, 0, noID, false
 		})
 	}
 	if o.locksThere && o.gated && !o.term {

@@ -9,7 +9,7 @@ import (
 const (
 	mostPods        = 3
 	mostControllers = 2
-	nobody          = int8(receipt.NoID)
+	noID            = int8(receipt.NoID)
 	locks           = int8(receipt.Locks)
 	waits           = int8(receipt.Waits)
 )
@@ -23,6 +23,8 @@ const (
 	fromCache step = "T3: the controller's own cache stands for the list"
 	sameBytes step = "new bytes: Begin leaves the bytes as they are"
 	noTest    step = "the test: Begin does not test the bytes that T3 showed"
+	anyBytes  step = "the bytes: an agent takes the confirmation of one receipt for that of another"
+	unlisted  step = "T3 for agents: their locks are confirmed without a list"
 	noSwap    step = "the swap: T2 and withdrawals do not test the bytes that they replace"
 	forgets   step = "begun is begun: a pod that has begun is withdrawn"
 	byGate    step = "the receipt says what comes next: a gate that may be old says whether the pod has begun"
@@ -31,17 +33,19 @@ const (
 // These leave pods waiting, or two at work for good.
 const (
 	noRetreat step = "withdrawals: a lock that another pod has, too, stays"
+	noConfirm step = "confirmations: agents are not told of T3"
 	noRemoval step = "removals: a pod that runs under another one's id stays"
 )
 
 // budget bounds a model.
 type budget struct {
 	pods, slots, controllers int
-	// peer says that the last pod takes for itself.
-	peer bool
+	// peer says that the last pod takes for itself. agents is how many pods before it do so by what controllers propose to them.
+	peer   bool
+	agents int
 	// adopted says that the first pod locks another owner's id 0. Its program may begin under that at any time, and this owner may adopt it.
 	adopted bool
-	// copied says that each pod is made with an id in its annotations, because somebody copied those of another pod.
+	// copied says that each pod is made with an id in its annotations, because those of another pod were copied.
 	copied bool
 	// deployment says that the owner is a Deployment: the controller removes pods above the count.
 	deployment bool
@@ -51,8 +55,8 @@ type budget struct {
 	wild bool
 	// writes is how many receipts are written in each pod's place at most.
 	writes uint8
-	// crashes, unanswered, deletions, opened and removed are how often that happens: a controller or the peer's process ends, a write gets no answer, a
-	// pod is deleted, somebody removes a gate, and somebody removes a receipt.
+	// crashes, unanswered, deletions, opened and removed are how often that happens: a controller or the process of a peer or an agent ends, a write gets no answer, a
+	// pod is deleted, a gate is removed by hand, and so is a receipt.
 	crashes, unanswered, deletions, opened, removed uint8
 	without                                         step
 }
@@ -70,6 +74,9 @@ type object struct {
 	gated, term bool
 	// foreign says that the pod is another owner's. locksThere and beganThere say the same of its receipt, and of its identity.
 	foreign, locksThere, beganThere bool
+	// confirmed are the bytes of which an agent was told the outcome of T3, and refused says that another pod locks the slot, too.
+	confirmed uint8
+	refused   bool
 }
 
 // do is what a controller does to a pod.
@@ -82,6 +89,9 @@ const (
 	begin
 	// beginAgain is a Begin for a pod that runs: there is no gate to take away.
 	beginAgain
+	// confirm tells an agent that T3 has shown no other lock of its slot, and refuse that it has.
+	confirm
+	refuse
 	remove
 )
 
@@ -91,6 +101,9 @@ type write struct {
 	pod                     uint8
 	generation, test, bytes uint8
 	slot                    int8
+	// known and denied are what an agent was told before.
+	known  uint8
+	denied bool
 }
 
 // controller is what one controller knows. view is what a reconcile goes by: what a cache or a list has shown, and answers to writes. cache is the same
@@ -105,7 +118,7 @@ type controller struct {
 type world struct {
 	pods        [mostPods]object
 	controllers [mostControllers]controller
-	peer        peer
+	peers       [mostPods]peer
 	// wrote counts the receipts in each place, and is the bytes of the newest one.
 	wrote                                           [mostPods]uint8
 	crashes, unanswered, deletions, opened, removed uint8
@@ -120,12 +133,13 @@ type edge struct {
 }
 
 func (m *model) first() world {
-	w := world{crashes: m.crashes, unanswered: m.unanswered, deletions: m.deletions, opened: m.opened, removed: m.removed, peer: m.freshPeer()}
+	w := world{crashes: m.crashes, unanswered: m.unanswered, deletions: m.deletions, opened: m.opened, removed: m.removed}
 	for i := range m.pods {
 		w.pods[i] = m.newPod(i, 0)
+		w.peers[i] = m.freshPeer(i)
 	}
 	if m.adopted {
-		w.pods[0] = object{state: locks, bytes: 1, id: nobody, gated: true, foreign: true, locksThere: true}
+		w.pods[0] = object{state: locks, bytes: 1, id: noID, gated: true, foreign: true, locksThere: true}
 		w.wrote[0] = 1
 	}
 	for c := range m.controllers {
@@ -135,15 +149,24 @@ func (m *model) first() world {
 }
 
 func (m *model) newPod(i int, generation uint8) object {
-	o := object{generation: generation, slot: nobody, id: nobody, gated: m.central(i)}
+	o := object{generation: generation, slot: noID, id: noID, gated: m.central(i)}
 	if m.copied {
 		o.id = 0
 	}
 	return o
 }
 
-// central reports whether controllers take for the pod.
-func (m *model) central(i int) bool { return i < m.pods-1 || i == m.pods-1 && !m.peer }
+// central reports whether controllers take for the pod, and agent whether its process takes what they propose to it.
+func (m *model) central(i int) bool { return i < m.pods-m.agents-m.peersAt() }
+
+func (m *model) agent(i int) bool { return !m.central(i) && i < m.pods-m.peersAt() }
+
+func (m *model) peersAt() int {
+	if m.peer {
+		return 1
+	}
+	return 0
+}
 
 func (m *model) name(i int, o object) string {
 	if m.sameNames || o.generation == 0 {
@@ -155,20 +178,18 @@ func (m *model) name(i int, o object) string {
 // replace deletes the object, and another pod comes.
 func (m *model) replace(w *world, i int) {
 	w.pods[i] = m.newPod(i, w.pods[i].generation+1)
-	if !m.central(i) {
-		w.peer = m.freshPeer()
-	}
+	w.peers[i] = m.freshPeer(i)
 }
 
-// works returns the id under which the pod's program runs, or nobody. A gated pod's runs from the moment that its gate is gone until the object is
+// works returns the id under which the pod's program runs, or noID. A gated pod's runs from the moment that its gate is gone until the object is
 // gone. Another owner's ids are others.
 func (m *model) works(w *world, i int) int8 {
 	o := w.pods[i]
 	switch {
 	case !m.central(i):
-		return w.peer.work
+		return w.peers[i].work
 	case o.gated || o.foreign:
-		return nobody
+		return noID
 	}
 	return o.id
 }
@@ -178,7 +199,7 @@ func (m *model) two(w *world) bool {
 	for i := range m.pods {
 		id := m.works(w, i)
 		for j := range i {
-			if id != nobody && m.works(w, j) == id {
+			if id != noID && m.works(w, j) == id {
 				return true
 			}
 		}
@@ -197,7 +218,7 @@ func (m *model) apply(w *world, q write) (answer bool) {
 		if o.bytes != q.test && m.without != noSwap {
 			return false
 		}
-		o.state, o.slot, o.bytes, o.begun, o.locksThere = waits, nobody, q.bytes, false, false
+		o.state, o.slot, o.bytes, o.begun, o.locksThere = waits, noID, q.bytes, false, false
 		if q.do == take {
 			o.state, o.slot = locks, q.slot
 		}
@@ -212,6 +233,11 @@ func (m *model) apply(w *world, q write) (answer bool) {
 		if q.do == begin {
 			o.gated = false
 		}
+	case confirm, refuse: // store.SetProposal
+		if o.bytes != q.test || o.confirmed != q.known || o.refused != q.denied {
+			return false
+		}
+		o.confirmed, o.refused = q.test, q.do == refuse
 	case nothing, remove:
 		return false
 	}

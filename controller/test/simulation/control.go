@@ -41,7 +41,7 @@ func Control(ctx context.Context, in world.Surroundings) error {
 		return informer{toolscache.NewSharedIndexInformer(drained(lw), of, resync, by), ctx}
 	}
 	mgr, err := manager.New(in.Config, manager.Options{
-		Scheme: scheme.Scheme, Logger: in.Log, Cache: caches, Controller: config.Controller{SkipNameValidation: new(true)},
+		Scheme: scheme.Scheme, Logger: in.Log, Cache: caches, Controller: config.Controller{SkipNameValidation: new(true), RecoverPanic: new(false)},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 		Metrics:        server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		LeaderElection: in.Elects, LeaderElectionID: "idalloc-controller", LeaderElectionNamespace: api.Namespace, LeaderElectionReleaseOnCancel: true,

@@ -11,12 +11,14 @@
 //   - Pods behind the gate, as admission makes them. Their kubelet starts them once the gate is gone. The container's environment is what the
 //     pod's annotation says at that moment, and its files follow changes.
 //   - Evictions, with and without a budget, and deletions.
-//   - Migrations: some histories have each other template with the label, and some all of them. Rollouts and undos go there and back, beside peers.
+//   - Agents: pods that run the shipped allocator, and whose account may have pods and Leases alone. They divide partitions, and may be strict.
+//   - Migrations: in some histories others lock for each other template: the controller, agents or peers. Rollouts and undos go there and back.
 //
 // # What is checked
 //
 // Package checks judges what is stored and under what programs run, and never what a controller believes. To the promises of peers it adds:
 //
+//   - An agent is served as soon as a peer, as long as the controller hears what happens.
 //   - A program begins with an id, and its files name no other one.
 //   - No controller takes its lock from a pod that has begun.
 //   - A pod does not stay behind its gate beside a slot that is free, or that it has.
@@ -24,5 +26,5 @@
 //
 // # What is not
 //
-// Partitions, strict peers beside the controller's pods, further kinds (--kind), paused Deployments and minReadySeconds.
+// Partitions and strict pods beside gated ones, further kinds (--kind), paused Deployments and minReadySeconds.
 package simulation

@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -108,4 +109,16 @@ func TestWorkGrowsWithTheTextThatIsRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// benchState is an assignment of n slots, and as many hand-over requests as a quarter may be unavailable.
+func benchState(n int) State {
+	s := State{Slots: Slots{}, Handover: Slots{}}
+	for i := range n {
+		s.Slots[i] = fmt.Sprintf("worker-7c6b5d9f8-%05d", i)
+	}
+	for i := range n / 4 {
+		s.Handover[i] = fmt.Sprintf("worker-5d9c7b8f6d-%05d", i)
+	}
+	return s
 }

@@ -84,11 +84,11 @@ func (p *planner) locks() (alone placement.Owners, unclear, locked placement.Set
 		}
 	}
 	var by, several []int
-	for k, n := range pods {
-		if n > 0 {
+	for k := range pods {
+		if pods[k] > 0 {
 			by = append(by, k)
 		}
-		if n > 1 {
+		if pods[k] > 1 {
 			several = append(several, k)
 		}
 	}

@@ -157,7 +157,7 @@ func (p *planner) bound(pod *Pod) bool {
 func (p *planner) serve(pod *Pod) bool {
 	id := pod.Ordinal
 	if !p.bound(pod) {
-		if p.d.Scarce && p.doubt(pod) > 1 && !(pod.Central && pod.showsLife()) { // one whose program failed comes last
+		if p.d.Scarce && p.doubt(pod) > 1 && (!pod.Central || !pod.showsLife()) { // one whose program failed comes last
 			return false
 		}
 		for p.lowest < p.in.Count && !p.free(p.lowest) {

@@ -22,7 +22,11 @@ func (s *Store) SetProposal(ctx context.Context, pod *metav1.PartialObjectMetada
 	if text != "" {
 		ops = append(ops, test(pointer("metadata", annotationsField, receipt.Key), text))
 	}
-	written, err := s.patchPod(ctx, pod, append(ops, add(path, encoded)))
+	body, err := encode(append(ops, add(path, encoded)))
+	if err != nil {
+		return nil, err
+	}
+	written, err := s.patchPod(ctx, pod, body)
 	if err == nil && written.Annotations[receipt.ProposalKey] != encoded {
 		err = fmt.Errorf("%w: annotation %s of pod %s in namespace %s: an admission webhook or policy of the cluster changes that; exempt idalloc's keys from it",
 			ErrNotKept, receipt.ProposalKey, pod.Name, pod.Namespace)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -47,7 +46,11 @@ func (s *Store) Begin(
 	if gated {
 		ops = append(ops, test("/spec/schedulingGates", []map[string]string{{"name": Gate}}), remove("/spec/schedulingGates"))
 	}
-	written, err := s.patchPod(ctx, pod, ops)
+	body, err := encode(ops)
+	if err != nil {
+		return nil, err
+	}
+	written, err := s.patchPod(ctx, pod, body)
 	if err == nil {
 		err = keptOnPod(sent, written)
 	}
@@ -56,23 +59,12 @@ func (s *Store) Begin(
 
 // Publish sets the annotations of a pod that has begun, if it has this receipt still. Errors: as of SwapLock.
 func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, text string, set map[string]string) (*metav1.PartialObjectMetadata, error) {
-	return s.patchPod(ctx, pod, []operation{
+	body, err := encode([]operation{
 		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), text),
 		add(pointer("metadata", annotationsField, CountKey), set[CountKey]), add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
 	})
-}
-
-func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, ops []operation) (*metav1.PartialObjectMetadata, error) {
-	body, err := encode(ops)
 	if err != nil {
 		return nil, err
 	}
-	t := target{Pods, pod.Namespace, pod.Name}
-	written, err := write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: assignment.FieldManager})
-	})
-	if err != nil {
-		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
-	}
-	return written, nil
+	return s.patchPod(ctx, pod, body)
 }

@@ -29,12 +29,9 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	if err != nil {
 		return nil, err
 	}
-	t := target{Pods, pod.Namespace, pod.Name}
-	written, err := write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: assignment.FieldManager})
-	})
+	written, err := s.patchPod(ctx, pod, body)
 	if err != nil {
-		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
+		return nil, err
 	}
 	sent := labelsOf(next)
 	sent[receipt.Key] = next.Encode()
@@ -42,6 +39,23 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 		return nil, err
 	}
 	return written, nil
+}
+
+func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {
+	t := target{Pods, pod.Namespace, pod.Name}
+	written, err := s.patchMetadata(ctx, t, body)
+	if err != nil {
+		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
+	}
+	return written, nil
+}
+
+// patchMetadata patches an object's metadata.
+func (s *Store) patchMetadata(ctx context.Context, t target, body []byte) (*metav1.PartialObjectMetadata, error) {
+	o := metav1.PatchOptions{FieldManager: assignment.FieldManager}
+	return write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Patch(ctx, t.name, types.JSONPatchType, body, o)
+	})
 }
 
 // keptOnPod compares the labels and annotations that were sent with what stands on the pod. A receipt's labels count although none was sent.

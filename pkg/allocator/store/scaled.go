@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -54,9 +53,7 @@ func (s *Store) patchOwner(ctx context.Context, from Owner, body []byte) (Owner,
 		written.UID = o.UID
 		return written, err
 	}
-	meta, err := write(ctx, from.target(), "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(from.GVR()).Namespace(from.Namespace).Patch(ctx, from.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: assignment.FieldManager})
-	})
+	meta, err := s.patchMetadata(ctx, from.target(), body)
 	if err != nil {
 		return Owner{}, err
 	}

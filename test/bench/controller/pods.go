@@ -20,6 +20,8 @@ const (
 	// inFlight is how many patches of the floor are under way at a time, as of the controller's.
 	inFlight = 32
 	polling  = 50 * time.Millisecond
+	// perPod is how much more seldom the controller is asked how many ids it gave: to count takes it time.
+	perPod = 50 * time.Microsecond
 )
 
 // template is a pod template like one that kubectl idalloc inject writes.
@@ -108,7 +110,7 @@ func poll(ctx context.Context, done func(context.Context) (bool, error)) error {
 
 // remove removes the owners and waits until their pods are gone.
 func (b *bench) remove(ctx context.Context, ns string) error {
-	if b.rounds == 1 && !b.sets {
+	if b.rounds == 1 && !b.floor {
 		return nil
 	}
 	if err := b.client.AppsV1().Deployments(ns).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/idalloc/idalloc/test/bench/program"
 )
 
@@ -28,7 +30,7 @@ func (b *bench) start(ctx context.Context, ns string) (*running, error) {
 
 // gave waits until the controller says that so many pods got ids. To list the pods would take the time that is measured.
 func (c *running) gave(ctx context.Context, pods int) error {
-	return poll(ctx, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextCancel(ctx, max(polling, time.Duration(pods)*perPod), true, func(ctx context.Context) (bool, error) {
 		m, _ := c.Read(ctx) // it does not listen yet
 		return m["idalloc_controller_assign_seconds_count"] >= float64(pods), nil
 	})

@@ -1,14 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -64,47 +58,5 @@ func TestARestartTakesEachOutAndPutsItBack(t *testing.T) {
 	got := restart(upTo(2))
 	if want := [][]int{{0, 1}, {1}, {0, 1}, {0}, {0, 1}}; !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%v", got)
-	}
-}
-
-func TestAtRandomThereIsAlwaysAMember(t *testing.T) {
-	for _, members := range atRandom(upTo(2)) {
-		if len(members) == 0 || !slices.IsSorted(members) || len(slices.Compact(slices.Clone(members))) != len(members) {
-			t.Fatalf("the members are %v", members)
-		}
-	}
-}
-
-func TestTheResultsAreWrittenDown(t *testing.T) {
-	dir := t.TempDir()
-	var out bytes.Buffer
-	if err := write(dir, play(size{12, 3}), race(size{12, 3}), &out); err != nil {
-		t.Fatal(err)
-	}
-	for name, has := range map[string]string{"tables.md": "| one more | sticky | 0.00 | 0.750 | 3 | 1.00 |", "scripts.svg": "<svg"} {
-		b, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // a file of the test
-		if err != nil || !strings.Contains(string(b), has) {
-			t.Errorf("%s does not have %q: %v", name, has, err)
-		}
-	}
-	for name, columns := range map[string]int{"scripts.csv": 11, "large.csv": 7} {
-		b, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // a file of the test
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll(); err != nil || len(rows) < 10 || len(rows[0]) != columns {
-			t.Errorf("%s has %d rows: %v", name, len(rows), err)
-		}
-	}
-	if !strings.Contains(out.String(), "12 × 3") {
-		t.Errorf("the tables are not shown: %s", &out)
-	}
-}
-
-func TestTimesAreShort(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0s", 999: "999ns", 12345: "12.3µs", 123456789: "123ms", 1234567890: "1.23s"} {
-		if got := short(d); got != want {
-			t.Errorf("%d is %s, want %s", d, got, want)
-		}
 	}
 }

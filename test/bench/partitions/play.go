@@ -1,7 +1,6 @@
 package main
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -56,60 +55,4 @@ func playOne(s size, sc script, c contender) cost {
 		in.Owners = after
 	}
 	return got
-}
-
-// duration is how long one division took.
-type duration struct {
-	size
-	change, contender string
-	moves             int
-	took              time.Duration // the shortest of some rounds
-	times             float64       // how many times as long as sticky
-}
-
-// race measures one division after a change, for those contenders that keep counts level and move few.
-func race(s size) []duration {
-	all := upTo(s.members)
-	changes := []script{
-		{"first start", [][]int{nil, all}},
-		{"one more", [][]int{all, upTo(s.members + 1)}},
-		{"the middle one fails", [][]int{all, without(all, s.members/2)}},
-		{"half more", [][]int{all, upTo(s.members + s.members/2)}},
-		{"half go", [][]int{all, upTo(s.members - s.members/2)}},
-	}
-	var times []duration
-	for _, change := range changes {
-		base := time.Duration(0)
-		for _, c := range contenders() {
-			if c.name != "sticky" && c.name != "franz-go sticky" && c.name != "franz-go cooperative-sticky" {
-				continue
-			}
-			d := shortest(s, change, c)
-			if base == 0 {
-				base = d.took
-			}
-			d.times = float64(d.took) / float64(base)
-			times = append(times, d)
-		}
-	}
-	return times
-}
-
-func shortest(s size, change script, c contender) duration {
-	const rounds = 7
-	in := placement.Input{Partitions: s.partitions, Members: change.members[0]}
-	if len(in.Members) > 0 {
-		in.Owners, _ = c.divide(in)
-	}
-	in.Members = change.members[1]
-	d := duration{size: s, change: change.name, contender: c.name}
-	for i := range rounds {
-		runtime.GC()
-		after, took := c.divide(in)
-		if i == 0 || took < d.took {
-			d.took = took
-		}
-		d.moves = measure.Moves(in.Owners, after)
-	}
-	return d
 }

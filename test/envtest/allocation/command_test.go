@@ -114,16 +114,6 @@ var _ = Describe("the command", func() {
 		Expect(got.Stderr).To(ContainSubstring(`"none"`))
 	})
 
-	It("refuses an owner of an unknown kind", func(ctx SpecContext) {
-		pod := suite.Pod("odd", suite.PodSpec(suite.Container("main", "/bin/sleep", "1000")))
-		yes := true
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "r", UID: "1", Controller: &yes}}
-		Expect(w.Create(ctx, pod)).To(Succeed())
-		got := w.idalloc(ctx, "odd", "init", "--dir", GinkgoT().TempDir())
-		Expect(got.Code).To(Equal(1), got.Stderr)
-		Expect(got.Stderr).To(And(ContainSubstring("Rollout"), ContainSubstring("Deployment, StatefulSet, ReplicaSet or Job")))
-	})
-
 	It("shows the slots, and frees those of the dead", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		held := w.settled(ctx, 3)

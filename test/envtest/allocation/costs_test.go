@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -46,32 +45,11 @@ func (b *bill) charge(next http.RoundTripper, r *http.Request) (*http.Response, 
 	return resp, nil
 }
 
-// charges returns what was counted since the last time.
-func (b *bill) charges() (requests map[string]int, total, bytes int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	requests, bytes = b.requests, b.bytes
-	b.requests, b.bytes = map[string]int{}, 0
-	for _, n := range requests {
-		total += n
-	}
-	return requests, total, bytes
-}
-
 // opened counts requests that begin, and with -1 that end.
 func (b *bill) opened(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open += n
-}
-
-// busy counts the requests since the last time, those without an answer yet among them.
-func (b *bill) busy() int {
-	b.mu.Lock()
-	open := b.open
-	b.mu.Unlock()
-	_, total, _ := b.charges()
-	return total + open
 }
 
 type billedBody struct {
@@ -100,96 +78,6 @@ func verb(r *http.Request) string {
 		method = "LIST"
 	}
 	return method + " " + parts[min(1, len(parts)-1)]
-}
-
-// Times depend on the machine; what is asked of the API server hardly does. The bounds leave room for timers
-// that fire close together on a machine that is busy.
-var _ = Describe("what it costs", func() {
-	var (
-		w *workload
-		b *bill
-	)
-	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
-		b = &bill{requests: map[string]int{}}
-	})
-	// together starts an instance for each pod at once and waits until all have an id.
-	together := func(ctx context.Context, names []string) (map[string]*idalloc.Instance, map[string]identity.Identity) {
-		GinkgoHelper()
-		var starting sync.WaitGroup
-		all := make([]*idalloc.Instance, len(names))
-		for n, name := range names {
-			starting.Go(func() {
-				defer GinkgoRecover()
-				all[n] = w.instance(ctx, name, b.options)
-			})
-		}
-		starting.Wait()
-		instances, held := map[string]*idalloc.Instance{}, map[string]identity.Identity{}
-		for n, name := range names {
-			id, err := all[n].Wait(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			instances[name], held[name] = all[n], id
-		}
-		w.restored(ctx, held)
-		return instances, held
-	}
-
-	It("to claim for a hundred pods at once: few writes and lists, and a fixed number of small requests for each", Label(nightly), func(ctx SpecContext) {
-		const n = 100
-		instances, _ := together(ctx, podNames(w.idle(ctx, n)))
-		requests, total, bytes := b.charges()
-		reportf("requests of 100 claims", "%v, %d in all, %d KiB of answers", requests, total, bytes>>10)
-		Expect(requests["PATCH deployments"]).To(BeNumerically("<=", n/4), "writes of the owner, those in vain among them")
-		Expect(requests["LIST pods"]).To(BeNumerically("<=", n+2*n/4+5), "one each, and those of plans")
-		Expect(requests["PATCH pods"]).To(BeNumerically("<=", 2*n+n/10), "a receipt each, and after a while its tokens")
-		Expect(requests["WATCH deployments"]).To(BeNumerically("<=", n+n/10))
-		Expect(requests["WATCH pods"]).To(BeNumerically("<=", n+n/10))
-		Expect(requests["GET deployments"]).To(BeNumerically("<=", 2*n))
-		Expect(total).To(BeNumerically("<=", 9*n))
-		var closing sync.WaitGroup
-		for _, i := range instances {
-			closing.Go(func() {
-				defer GinkgoRecover()
-				Expect(i.Close(ctx)).To(Succeed())
-			})
-		}
-		closing.Wait()
-	})
-
-	It("to hold: nothing, even while another pod is replaced and while the count changes", Label(nightly), func(ctx SpecContext) {
-		names := podNames(w.idle(ctx, 5))
-		instances, before := together(ctx, names)
-		leaves := names[4]
-		Eventually(b.busy).WithContext(ctx).WithPolling(time.Second).Should(BeZero(), "after the last claim")
-
-		By("replacing a pod")
-		Expect(instances[leaves].Close(ctx)).To(Succeed())
-		b.charges()
-		w.forceDelete(ctx, leaves)
-		fresh := w.others(ctx, names, 1)
-		own := &bill{requests: map[string]int{}}
-		id, err := w.instance(ctx, fresh[0], own.options).Wait(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(id.ID).To(Equal(before[leaves].ID))
-		requests, total, bytes := own.charges()
-		reportf("requests of one claim", "%v, %d in all, %d KiB of answers", requests, total, bytes>>10)
-		Expect(total).To(BeNumerically("<=", 12))
-		Expect(bytes).To(BeNumerically("<=", 128<<10))
-
-		By("changing the count")
-		Expect(w.Scale(ctx, store.Deployment, "worker", 6)).To(Succeed())
-		for _, name := range names[:4] {
-			Eventually(func() int { return instances[name].Current().Count }).WithContext(ctx).Should(Equal(6))
-		}
-		held, total, bytes := b.charges()
-		reportf("requests of four holders meanwhile", "%v, %d KiB of events", held, bytes>>10)
-		Expect(total).To(BeZero(), "holders hear what they need by their watches: %v", held)
-	})
-})
-
-func reportf(what, format string, args ...any) {
-	AddReportEntry(what, fmt.Sprintf(format, args...))
 }
 
 // asked returns what was counted so far.

@@ -81,33 +81,11 @@ var _ = Describe("a drain hook", func() {
 		Expect(low).NotTo(Equal(high))
 	})
 
-	It("that failed keeps the slot, and its output is in the log", Label(nightly), func(ctx SpecContext) {
-		gate := filepath.Join(GinkgoT().TempDir(), "gate")
-		drainByExec(spec, `test -e `+gate+` || { echo "the queue is not empty"; exit 7; }`)
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		_, high := w.makeMove(ctx)
-		Eventually(func() string { return w.watcherLog(high) }).WithContext(ctx).Should(And(
-			ContainSubstring("the work has not stopped"), ContainSubstring("the queue is not empty"), ContainSubstring("exit status 7")))
-		w.expectDraining(ctx, high)
-		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high))
-		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
-		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}), "the hook is asked again")
-	})
-
 	It("that is the program's word lets a pod move when the program has stopped", Label(nightly), func(ctx SpecContext) {
 		drainByHTTP(spec)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		_, high := w.makeMove(ctx)
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
-	})
-
-	It("whose word does not come in time lets the slot go only if told so", Label(nightly), func(ctx SpecContext) {
-		watcher := &spec.Containers[1]
-		watcher.Command = append(watcher.Command, "--drain=http", "--drain-timeout=1s", "--drain-timeout-action=give")
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		_, high := w.makeMove(ctx)
-		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
-		Expect(w.watcherLog(high)).To(ContainSubstring("the work has not stopped in time; its slot is given away all the same"))
 	})
 })
 

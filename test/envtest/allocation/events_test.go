@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -66,14 +65,6 @@ var _ = Describe("Events", func() {
 		Expect(w.told(ctx)).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
 	})
 
-	It("tell of kubectl rollout undo as of something normal", Label(nightly), func(ctx SpecContext) {
-		w.kubectl(ctx, "patch", "deployment", "worker", "-p", `{"spec":{"template":{"metadata":{"annotations":{"example.com/revision":"2"}}}}}`)
-		w.rolled(ctx, 3)
-		w.kubectl(ctx, "rollout", "undo", "deployment", "worker")
-		w.rolled(ctx, 3)
-		Expect(w.told(ctx)).To(HaveEach(HaveField("Type", corev1.EventTypeNormal)))
-	})
-
 	It("tell on a pod why it has no id after half a minute", Label(nightly), func(ctx SpecContext) {
 		kept := w.somePods(ctx, 3)[0].Name
 		w.patchPod(ctx, kept, `{"metadata":{"labels":{"app":"kept"}}}`) // it keeps its slot, and its ReplicaSet starts another one
@@ -90,27 +81,5 @@ var _ = Describe("Events", func() {
 		}).WithContext(ctx).Should(Succeed())
 		Eventually(func() string { return w.kubectl(ctx, "describe", "pod", waits) }).WithContext(ctx).Should(MatchRegexp(
 			`Warning\s+WaitingForSlot\s.*idalloc\s+no id yet: idalloc waits for a free slot: Deployment/worker has count 3`))
-	})
-
-	It("of one reason and minute are one, whoever tells them", Label(nightly), func(ctx SpecContext) {
-		owner := w.owner(ctx)
-		var tellers sync.WaitGroup
-		for _, pod := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-			tellers.Go(func() {
-				defer GinkgoRecover()
-				Expect(w.store.Tell(ctx, store.KubeEvent{
-					About: owner.About(), Namespace: w.Name, Reporter: pod, Type: store.EventWarning, Reason: "OfManyTellers", Message: "hello from " + pod,
-				})).To(Succeed())
-			})
-		}
-		tellers.Wait()
-		var of []corev1.Event
-		for _, e := range w.told(ctx) {
-			if e.Reason == "OfManyTellers" {
-				of = append(of, e)
-			}
-		}
-		// Two when a minute ended meanwhile.
-		Expect(len(of)).To(BeElementOf(1, 2))
 	})
 })

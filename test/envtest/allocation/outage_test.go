@@ -38,24 +38,6 @@ var _ = Describe("when the API server goes away", func() {
 	})
 })
 
-var _ = Describe("on a bad network", func() {
-	It("a watch that is cut in the middle loses no news", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		pods := w.idle(ctx, 2)
-		wire := newLink()
-		i := w.instance(ctx, pods[0].Name, wire.options)
-		Expect(i.Wait(ctx)).To(HaveField("Count", 2))
-		wire.cut(true)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 7)).To(Succeed())
-		wire.cut(false)
-		Eventually(i.Current).WithContext(ctx).Should(HaveField("Count", 7))
-		wire.cut(false)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 9)).To(Succeed())
-		Eventually(i.Current).WithContext(ctx).Should(HaveField("Count", 9))
-		Expect(i.Current().Assigned()).To(BeTrue())
-	})
-})
-
 // staleHeader asks a pod's watcher whether it has contact.
 func (w *workload) staleHeader(ctx context.Context, pod corev1.Pod) (string, error) {
 	resp, err := w.get(ctx, pod)

@@ -71,40 +71,6 @@ var _ = Describe("Partitions", func() {
 			}
 		}
 	})
-
-	It("gives a loop of its own what it owns, and waits until it has stopped", Label(nightly), func(ctx SpecContext) {
-		names := podNames(w.idle(ctx, 2))
-		w.divide(ctx, 4)
-		stops, stop := make(chan placement.Set, 8), make(chan struct{})
-		member := func(pod string) *idalloc.Instance {
-			o := w.options(ctx, pod)
-			o.Partitions, o.Stop = true, func(ctx context.Context, s idalloc.Stopping) error {
-				stops <- s.Partitions
-				select {
-				case <-stop:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			m, err := idalloc.Start(ctx, o)
-			Expect(err).NotTo(HaveOccurred())
-			DeferCleanup(m.Close)
-			return m
-		}
-		owned := func(m *idalloc.Instance) func() []int { return func() []int { return numbers(m) } }
-		first := member(names[0])
-		Eventually(owned(first)).WithContext(ctx).Should(Equal(ids(4)))
-		second := member(names[1])
-		var set placement.Set
-		Eventually(stops).WithContext(ctx).Should(Receive(&set))
-		Expect(set.Len()).To(Equal(2))
-		Expect(owned(first)()).To(HaveLen(2), "the program is not to work on what is to stop")
-		Expect(owned(second)()).To(BeEmpty(), "and nobody else works on it")
-		close(stop)
-		Eventually(func() []int { return append(owned(first)(), owned(second)()...) }).WithContext(ctx).Should(ConsistOf(ids(4)))
-		Expect(owned(second)()).To(HaveLen(2))
-	})
 })
 
 // allTo is a strategy that gives all partitions to the member that choose picks.

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -167,19 +164,4 @@ func (w *workload) restored(ctx context.Context, holders map[string]identity.Ide
 		g.Expect(owner.Record.Problems).To(BeEmpty())
 		g.Expect(owner.Record.State.Slots).To(Equal(want))
 	}).WithContext(ctx).Should(Succeed())
-}
-
-// names returns the names of the pods that hold.
-func names(holders map[string]identity.Identity) []string { return slices.Sorted(maps.Keys(holders)) }
-
-// waitingFor returns what an instance without an id says that it waits for.
-func waitingFor(ctx context.Context, i *idalloc.Instance) string {
-	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	_, err := i.Wait(ctx)
-	if err == nil {
-		return ""
-	}
-	_, text, _ := strings.Cut(err.Error(), "waited for ")
-	return text
 }

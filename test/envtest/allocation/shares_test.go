@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,10 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -113,56 +110,6 @@ var _ = Describe("partitions of a workload", func() {
 		})
 	}
 
-	It("are other pods' while a program fails again and again", Label(nightly), func(ctx SpecContext) {
-		const failing = `test -e "DIARY.$POD_NAME" && exit 3; `
-		script := failing + strings.Replace(consumes, "do sleep", `do test -e "DIARY.$POD_NAME" && { say stop "$1"; exit 3; }; sleep`, 1)
-		Expect(script).To(ContainSubstring("do test -e"))
-		spec := w.wrapSpec(script)
-		args := spec.Containers[0].Command
-		args[len(args)-2] = "{partitions}"
-		Expect(w.Create(ctx, sharing(2, spec))).To(Succeed())
-		w.shared(ctx, 2)
-		live, err := w.live(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		bad := slices.Sorted(maps.Keys(live))[0]
-		Expect(os.WriteFile(w.diary()+"."+bad, nil, 0o600)).To(Succeed())
-		DeferCleanup(os.Remove, w.diary()+"."+bad)
-		Eventually(func(g Gomega) {
-			works := w.consumed()
-			g.Expect(works).To(HaveLen(queues))
-			for k, pod := range works {
-				g.Expect(pod).NotTo(Equal(bad), "%d", k)
-			}
-			live, err := w.live(ctx)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(live).To(HaveLen(2), "the pod keeps its id")
-			g.Expect(live[bad].Partitions.Owned().Empty()).To(BeTrue())
-			g.Expect(w.pod(ctx, bad).Annotations[receipt.Key]).NotTo(ContainSubstring(`"partitions"`))
-		}).WithContext(ctx).Should(Succeed())
-		Eventually(func(g Gomega) {
-			events, err := env.Client.CoreV1().Events(w.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + bad + ",reason=PartitionsPaused"})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(events.Items).To(ConsistOf(HaveField("Message", ContainSubstring("3 times in a row"))))
-		}).WithContext(ctx).Should(Succeed())
-	})
-
-	It("go to other pods while the program says that it is paused", Label(nightly), func(ctx SpecContext) {
-		Expect(w.Create(ctx, sharing(2, w.watchSpec("--partitions", "--drain=http")))).To(Succeed())
-		pods := w.owning(ctx, 2, queues)
-		Expect(w.post(ctx, pods[0], "/v1/pause")).To(Equal(http.StatusNoContent))
-		w.letGo(ctx, pods[0])
-		Eventually(func(g Gomega) {
-			live, err := w.live(ctx)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(live[pods[0]].Partitions.Owned().Len()).To(BeZero())
-			g.Expect(live[pods[1]].Partitions.Owned().Len()).To(Equal(queues))
-		}).WithContext(ctx).Should(Succeed())
-		Expect(w.post(ctx, pods[0], "/v1/resume")).To(Equal(http.StatusNoContent))
-		w.letGo(ctx, pods[1])
-		w.owning(ctx, 2, queues)
-		Expect(w.verify(ctx).Code).To(BeZero())
-	})
-
 	It("stop one by one when the program says so", func(ctx SpecContext) {
 		Expect(w.Create(ctx, sharing(1, w.watchSpec("--partitions", "--drain=http")))).To(Succeed())
 		first := w.owning(ctx, 1, queues)
@@ -238,18 +185,6 @@ func (w *workload) owning(ctx SpecContext, n, partitions int) []string {
 		}
 	}).WithContext(ctx).Should(Succeed())
 	return names
-}
-
-// letGo has a pod's program stop the work that it is to stop.
-func (w *workload) letGo(ctx SpecContext, pod string) {
-	GinkgoHelper()
-	Eventually(func(g Gomega) {
-		live, err := w.live(ctx)
-		g.Expect(err).NotTo(HaveOccurred())
-		p := live[pod].Partitions
-		g.Expect(p.Stopping().Empty()).To(BeFalse())
-		g.Expect(w.report(ctx, pod, p.Stopping().String(), p.Stop)).To(Equal(http.StatusNoContent))
-	}).WithContext(ctx).Should(Succeed())
 }
 
 // report says that a pod's program has stopped its work on partitions, and returns the answer's code.

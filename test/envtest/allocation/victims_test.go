@@ -3,14 +3,12 @@ package allocation
 import (
 	"context"
 	"maps"
-	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -72,18 +70,6 @@ func (v *victims) newcomers(ctx context.Context, n int) {
 	v.holders = now
 }
 
-// ours returns the owner's annotations of idalloc, as they are now.
-func (w *workload) ours(ctx context.Context) map[string]any {
-	GinkgoHelper()
-	ours, all := map[string]any{}, w.owner(ctx).Annotations
-	for _, key := range assignment.Keys() {
-		if value, ok := all[key]; ok {
-			ours[key] = value
-		}
-	}
-	return ours
-}
-
 // replace does what kubectl replace does with a manifest that knows nothing of idalloc.
 func (w *workload) replace(ctx context.Context) {
 	GinkgoHelper()
@@ -93,43 +79,4 @@ func (w *workload) replace(ctx context.Context) {
 	manifest := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace}, Spec: d.Spec}
 	_, err = deployments.Update(ctx, manifest, metav1.UpdateOptions{FieldManager: "kubectl-replace"})
 	Expect(err).NotTo(HaveOccurred())
-}
-
-// wipe removes every annotation of ours.
-func (w *workload) wipe(ctx context.Context) {
-	GinkgoHelper()
-	gone := map[string]any{}
-	for _, key := range assignment.Keys() {
-		gone[key] = nil
-	}
-	w.annotate(ctx, gone)
-}
-
-// countWrites follows the owner and returns how often its map became another one than this since.
-func (w *workload) countWrites(ctx context.Context, than string) func() int {
-	GinkgoHelper()
-	var n atomic.Int64
-	follow, err := env.Client.AppsV1().Deployments(w.Name).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=worker", ResourceVersion: w.owner(ctx).ResourceVersion})
-	Expect(err).NotTo(HaveOccurred())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		before := than
-		for event := range follow.ResultChan() {
-			d, ok := event.Object.(*appsv1.Deployment)
-			if !ok {
-				continue
-			}
-			now := d.Annotations[assignment.Key]
-			if now != before && now != than {
-				n.Add(1)
-			}
-			before = now
-		}
-	}()
-	DeferCleanup(func() {
-		follow.Stop()
-		<-done
-	})
-	return func() int { return int(n.Load()) }
 }

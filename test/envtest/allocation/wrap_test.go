@@ -2,21 +2,17 @@ package allocation
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -113,23 +109,6 @@ func lives(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// exited returns the exit code of the container's last end.
-func (w *workload) exited(ctx context.Context, pod string) func(Gomega) int32 {
-	return func(g Gomega) int32 {
-		p, err := env.Client.CoreV1().Pods(w.Name).Get(ctx, pod, metav1.GetOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(p.Status.ContainerStatuses).NotTo(BeEmpty())
-		s := p.Status.ContainerStatuses[0]
-		for _, end := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-			if end != nil {
-				return end.ExitCode
-			}
-		}
-		g.Expect(s).To(BeNil(), "the container has not ended")
-		return -1
-	}
-}
-
 var _ = Describe("idalloc run", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) {
@@ -151,31 +130,6 @@ var _ = Describe("idalloc run", func() {
 		}
 	})
 
-	It("lets the command run on over a new count, if told to", Label(nightly), func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works, "--restart-on=id")))).To(Succeed())
-		before := w.running(ctx, 2)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
-		w.settled(ctx, 4)
-		Eventually(func() int { return len(w.starts()) }).WithContext(ctx).Should(Equal(4))
-		for _, start := range before {
-			id, err := w.identity(ctx, *w.pod(ctx, start.Pod))
-			Expect(err).NotTo(HaveOccurred())
-			Expect(id.Count).To(Equal(4))
-			Expect(lives(start.PID)).To(BeTrue())
-			Expect(w.started()[start.Pod]).To(Equal(start))
-		}
-	})
-
-	It("ends with the command's exit code and gives the slot back", func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(says+`; exit 7`)))).To(Succeed())
-		pod := w.somePods(ctx, 1)[0].Name
-		Eventually(w.exited(ctx, pod)).WithContext(ctx).Should(Equal(int32(7)))
-		Eventually(func() (string, error) {
-			log, err := os.ReadFile(env.Node.Logs(w.Name, pod, "idalloc"))
-			return string(log), err
-		}).WithContext(ctx).Should(And(ContainSubstring(`"command ended"`), ContainSubstring(`"code":7`), ContainSubstring(`"slot given away"`)))
-	})
-
 	It("passes SIGTERM on, and releases the slot when the command has ended", func(ctx SpecContext) {
 		hold := filepath.Join(w.scratch(), "hold")
 		Expect(os.WriteFile(hold, nil, 0o600)).To(Succeed())
@@ -194,85 +148,12 @@ var _ = Describe("idalloc run", func() {
 		Expect(lives(before.PID)).To(BeFalse())
 	})
 
-	It("kills a command that ignores SIGTERM, and what it left behind", Label(nightly), func(ctx SpecContext) {
-		daemons := filepath.Join(w.scratch(), "daemon-")
-		script := `setsid sh -c 'trap "" TERM; echo $$$$ > ` + daemons + `$POD_NAME.$IDALLOC_COUNT; while :; do sleep 0.05; done' & ` +
-			`trap '' TERM; ` + says + `; while :; do sleep 0.05; done`
-		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(script, "--stop-timeout=200ms")))).To(Succeed())
-		before := w.running(ctx, 1)[0]
-		var daemon int
-		Eventually(func(g Gomega) {
-			text, err := os.ReadFile(daemons + before.Pod + ".1") //nolint:gosec // a file of the test
-			g.Expect(err).NotTo(HaveOccurred())
-			daemon, err = strconv.Atoi(strings.TrimSpace(string(text)))
-			g.Expect(err).NotTo(HaveOccurred())
-		}).WithContext(ctx).Should(Succeed())
-		Expect(lives(daemon)).To(BeTrue())
-		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
-		w.running(ctx, 2)
-		Expect(lives(before.PID)).To(BeFalse())
-		Expect(lives(daemon)).To(BeFalse())
-		log, err := os.ReadFile(env.Node.Logs(w.Name, before.Pod, "idalloc"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(log)).To(And(ContainSubstring(`"killed":true`), MatchRegexp(`"leftovers":[1-9]`)))
-	})
-
 	It("takes the command with it when it is killed", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(works)))).To(Succeed())
 		before := w.running(ctx, 1)[0]
 		Expect(env.Node.Signal(w.Name, before.Pod, "idalloc", syscall.SIGKILL)).To(Succeed())
 		Eventually(func() commandStart { return w.started()[before.Pod] }).WithContext(ctx).ShouldNot(Equal(before))
 		Expect(lives(before.PID)).To(BeFalse())
-	})
-
-	It("hands ids over in a rolling update without room", Label(nightly), func(ctx SpecContext) {
-		d := suite.Deployment("worker", 2, w.wrapSpec(works))
-		zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
-		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &zero, MaxSurge: &one}
-		Expect(w.Create(ctx, d)).To(Succeed())
-		before := w.running(ctx, 2)
-		w.restart(ctx)
-		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(pods).To(HaveLen(2))
-			for _, pod := range pods {
-				g.Expect([]string{before[0].Pod, before[1].Pod}).NotTo(ContainElement(pod.Name))
-			}
-		}).WithContext(ctx).Should(Succeed())
-		for id, after := range w.running(ctx, 2) {
-			Expect(after.Token).To(BeNumerically(">", before[id].Token))
-			Expect(lives(before[id].PID)).To(BeFalse())
-		}
-	})
-
-	It("exits 127 for a command that is not there, without a slot", func(ctx SpecContext) {
-		pod := w.idle(ctx, 1)[0].Name
-		got := w.idalloc(ctx, pod, "run", "--http-address", "", "--", "no-such-command")
-		Expect(got.Code).To(Equal(127), got.Stderr)
-		Expect(got.Stderr).To(And(HavePrefix("error: "), ContainSubstring("no-such-command")))
-		Expect(w.assignment(ctx)).To(BeEmpty())
-	})
-
-	It("keeps the slot until the readers of its files had time, when it moves and when it ends", Label(nightly), func(ctx SpecContext) {
-		spec := w.wrapSpec(works, "--dir", "/ids", "--move-delay=10s")
-		suite.Share(spec, "/ids")
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		before := w.running(ctx, 2)
-		By("moving")
-		w.rank(ctx, map[string]int{before[0].Pod: 0, before[1].Pod: 1})
-		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
-		Eventually(func() bool { return lives(before[1].PID) }).WithContext(ctx).Should(BeFalse())
-		w.expectDraining(ctx, before[1].Pod)
-		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, before[1].Pod), "the command has ended, and others may read the id still")
-		after := w.running(ctx, 1)
-		Expect(after[0].Pod).To(Equal(before[1].Pod))
-		By("ending")
-		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, after[0].Pod, metav1.DeleteOptions{})).To(Succeed())
-		Eventually(func() bool { return lives(after[0].PID) }).WithContext(ctx).Should(BeFalse())
-		w.expectDraining(ctx, after[0].Pod)
-		Expect(w.assignment(ctx)).To(HaveKeyWithValue(0, after[0].Pod))
-		Expect(w.running(ctx, 1)[0].Pod).NotTo(Equal(after[0].Pod))
 	})
 
 	It("publishes files when told where, and passes the output on", func(ctx SpecContext) {

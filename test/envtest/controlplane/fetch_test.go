@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -48,31 +47,6 @@ func TestTheProgramsAreDownloaded(t *testing.T) {
 	again, _, err := m.build(t.Context())
 	if err != nil || again != dir || m.requests.Load() != 2 {
 		t.Errorf("another run printed %s, %v after %d requests, want %s and no third request", again, err, m.requests.Load(), dir)
-	}
-}
-
-func TestTwoRunsAtOnceDownloadOnce(t *testing.T) {
-	m := newMachine(t)
-	var both sync.WaitGroup
-	for range 2 {
-		both.Go(func() {
-			if _, messages, err := m.build(t.Context()); err != nil {
-				t.Errorf("%v: %s", err, messages)
-			}
-		})
-	}
-	both.Wait()
-	if n := m.requests.Load(); n != 2 {
-		t.Errorf("%d requests for two files", n)
-	}
-}
-
-func TestAMirrorServesTheSamePaths(t *testing.T) {
-	m := newMachine(t)
-	m.pin(strings.ReplaceAll(m.pinned(), m.server.URL, "https://idalloc.invalid"))
-	dir, messages, err := m.build(t.Context(), "IDALLOC_CONTROLPLANE_MIRROR="+m.server.URL+"/")
-	if err != nil || m.built() != "" {
-		t.Errorf("%v in %s, built %q: %s", err, dir, m.built(), messages)
 	}
 }
 
@@ -132,29 +106,6 @@ func TestAWrongChecksumIsRefused(t *testing.T) {
 	}
 	if built := m.built(); built != "" {
 		t.Errorf("built instead: %s", built)
-	}
-	m.holdsOnly()
-}
-
-func TestAnInterruptedDownloadLeavesNothing(t *testing.T) {
-	m := newMachine(t)
-	begun := make(chan struct{})
-	m.answer(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte("the beginning"))
-		_ = http.NewResponseController(w).Flush()
-		close(begun)
-		<-r.Context().Done()
-	})
-	ctx, interrupt := context.WithCancel(t.Context())
-	go func() {
-		<-begun
-		interrupt()
-	}()
-	if _, messages, err := m.build(ctx); err == nil {
-		t.Errorf("the run succeeded: %s", messages)
-	}
-	if built := m.built(); built != "" {
-		t.Errorf("built: %s", built)
 	}
 	m.holdsOnly()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -81,6 +82,13 @@ var _ = Describe("a marked account, about what others manage,", Ordered, Continu
 			return fieldsOf(e, "gitops", `{"f:metadata":{"f:labels":{"f:example.com/applied":{},"f:example.com/keep":{}}}}`)
 		}, "gitops (Apply)"},
 		"let somebody claim a spec": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return fieldsOf(e, "gitops", spec) }, "gitops (Apply)"},
+		// A map with content claims what is in it, and not the key.
+		"let a claim on a label be one on something below it": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+			return fieldsOf(e, "gitops", `{"f:metadata":{"f:labels":{"f:example.com/applied":{"f:x":{}}}}}`)
+		}, "gitops (Apply)"},
+		"let a claim have more below it": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+			return fieldsOf(e, "gitops", `{"f:metadata":{"f:labels":{"f:example.com/applied":{".":{},"f:x":{}}}}}`)
+		}, "gitops (Apply)"},
 		"change when somebody wrote": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 			for i := range e {
 				e[i].Time = &metav1.Time{}
@@ -113,6 +121,8 @@ var _ = Describe("a marked account, about what others manage,", Ordered, Continu
 		Entry("of somebody who updates", claimant, metav1.ManagedFieldsOperationUpdate, spec, "", SpecTimeout(patience)),
 		Entry("with idalloc's name and a spec", assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, spec, "", SpecTimeout(patience)),
 		Entry("with idalloc's name and another key", assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:example.com/keep":{}}}}`, "", SpecTimeout(patience)),
+		Entry("with idalloc's name and content below idalloc's key", assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:idalloc.dev/handover":{"f:x":{}}}}}`, "", SpecTimeout(patience)),
+		Entry("with idalloc's name and content below a key of the autoscaler", "idalloc-autoscaler", metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:idalloc.dev/receipt":{"f:x":{}}}}}`, "", SpecTimeout(patience)),
 		Entry("with idalloc's name and a status", assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:idalloc.dev/handover":{}}}}`, "status", SpecTimeout(patience)),
 		Entry("with the name of merged ones", "ancient-changes", metav1.ManagedFieldsOperationUpdate, spec, "", SpecTimeout(patience)),
 	)
@@ -162,6 +172,11 @@ var _ = Describe("a marked account, about what others manage,", Ordered, Continu
 			"without one of them": func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return without(e, "person-1") },
 			"with one of them less, and nothing in return": func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 				return append(without(e, "person-1"), entry("ancient-changes", metav1.ManagedFieldsOperationUpdate, "apps/v1", `{"f:metadata":{"f:labels":{"f:example.com/keep":{}}}}`))
+			},
+			"with the names of two of them again and again": func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+				const open = `"f:metadata":{"f:labels":{"f:example.com/label-1":{"f:example.com/label-2":{`
+				fields := "{" + strings.Repeat(open, 1000) + strings.Repeat("}}}}", 1000) + "}"
+				return append(without(without(e, "person-1"), "person-2"), entry("ancient-changes", metav1.ManagedFieldsOperationUpdate, "apps/v1", fields))
 			},
 			"with a claim on a spec beside them": func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 				return append(e, entry("ancient-changes", metav1.ManagedFieldsOperationUpdate, "apps/v1", `{"f:spec":{"f:paused":{}}}`)) // which none of the merged ones claims

@@ -80,67 +80,6 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 	}
 }
 
-func TestGroupEndsWithItsLeader(t *testing.T) {
-	group, err := process.NewGroup()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer group.Close()
-	p, err := group.Start(exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 1000 & exit 7"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done()
-	if got := p.ExitCode(); got != 7 {
-		t.Errorf("exit code %d, want 7", got)
-	}
-	eventuallyGone(t, -p.Pid())
-}
-
-func TestSignalReachesTheLeader(t *testing.T) {
-	group, err := process.NewGroup()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer group.Close()
-	p, err := group.Start(exec.CommandContext(t.Context(), "sleep", "1000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Signal(syscall.SIGTERM)
-	<-p.Done()
-	if got := p.ExitCode(); got != 128+int(syscall.SIGTERM) {
-		t.Errorf("exit code %d, want 143", got)
-	}
-	p.Signal(syscall.SIGTERM) // no effect, no panic
-}
-
-func TestCloseKillsEverything(t *testing.T) {
-	group, err := process.NewGroup()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const children = 20
-	pids := make([]int, 0, children)
-	for range children {
-		p, err := group.Start(exec.CommandContext(t.Context(), "/bin/sh", "-c", "trap '' TERM; sleep 1000 & wait"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pids = append(pids, p.Pid())
-	}
-	if got := len(group.Pids()); got != len(pids) {
-		t.Errorf("%d processes, want %d", got, len(pids))
-	}
-	group.Close()
-	for _, pid := range pids {
-		eventuallyGone(t, -pid)
-	}
-	if _, err := group.Start(exec.CommandContext(t.Context(), "true")); !errors.Is(err, process.ErrClosed) {
-		t.Errorf("Start after Close: %v, want ErrClosed", err)
-	}
-}
-
 // eventuallyGone polls, because orphans are reaped by another process.
 func eventuallyGone(t *testing.T, pid int) {
 	t.Helper()

@@ -115,7 +115,8 @@ func (j *Judge) begun(id int) bool {
 // controlled reports whether the controllers have to do with the owner, and hear what becomes of it.
 func (g *progress) controlled() bool {
 	return !g.deaf() && slices.ContainsFunc(g.w.Server.Objects(object.Pods), func(v *server.Version) bool {
-		return world.IsAssigned(v.Object) && !object.Ended(v.Object) && world.InWorkload(v.Object) && g.w.Belongs(v, g.owner)
+		central := world.IsAssigned(v.Object) || world.IsAgent(v.Object)
+		return central && !object.Ended(v.Object) && world.InWorkload(v.Object) && g.w.Belongs(v, g.owner)
 	})
 }
 

@@ -110,6 +110,9 @@ func (g *progress) idle() map[string]time.Duration {
 		if !p.Runs() || v == nil {
 			continue
 		}
+		if world.IsAgent(v.Object) && g.deaf() {
+			return nil
+		}
 		if p.Stubborn() || g.w.IsPaused(p.Pod) || p.Pod != "" && !p.Divides() || g.judge.receipt(v).Failures() > 0 {
 			return nil // it keeps partitions from moving, or rests
 		}
@@ -148,7 +151,7 @@ func (g *progress) owns(id, k int) bool {
 func (g *progress) able() bool {
 	return g.controlled() || slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool {
 		v := g.w.Server.Get(object.Pods, p.Pod)
-		return v != nil && !p.Assigned && object.UID(v.Object) == p.UID && p.Launched && !object.Terminating(v.Object) && world.InWorkload(v.Object) &&
+		return v != nil && !p.Assigned && !world.IsAgent(v.Object) && object.UID(v.Object) == p.UID && p.Launched && !object.Terminating(v.Object) && world.InWorkload(v.Object) &&
 			g.w.Belongs(v, g.owner) && !g.w.IsDeaf(p, soonEnough)
 	})
 }
@@ -188,7 +191,7 @@ func (g *progress) deadNames() map[string]time.Duration {
 
 // anyStrict reports whether a process runs in strict mode: others may not touch Leases.
 func (g *progress) anyStrict() bool {
-	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool { return p.FenceAfter > 0 && p.Pod != "" })
+	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool { return p.FenceAfter > 0 && p.Belief() != nil })
 }
 
 // leftBy is what a pod still has whose program was told to end when all was well, and has ended for good, while the pod lives.

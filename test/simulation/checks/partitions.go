@@ -230,7 +230,9 @@ type scaling struct {
 func (j *Judge) Scale() bool {
 	owner := j.w.Owner()
 	row := rowOf(owner)
-	few := row != nil && row.Strategy == placement.NameSticky && owner.Count() > 0 && j.w.Profile.Stubborn == 0
+	// Two controllers that elect none know different moments, and one may undo what the other proposes. No work moves for that.
+	agree := j.w.Profile.Controllers < 2 || j.w.Profile.Elects
+	few := row != nil && row.Strategy == placement.NameSticky && owner.Count() > 0 && j.w.Profile.Stubborn == 0 && agree
 	if !few || !j.w.Profile.Divides(world.Template(owner.Object)) {
 		return false
 	}

@@ -156,10 +156,10 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 	if b := p.Belief(); b != nil {
 		return g.unsaid(p, b.ID)
 	}
-	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) || !g.agrees(g.record) {
+	v := g.w.Server.Get(object.Pods, p.Pod)
+	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) || !g.agrees(g.record) || world.IsAgent(v.Object) && g.deaf() {
 		return nil
 	}
-	v := g.w.Server.Get(object.Pods, p.Pod)
 	own := g.judge.receipt(v)
 	n := g.owner.Count()
 	id, named := g.record.State.Slots.Of(p.Pod)
@@ -196,14 +196,15 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 // unsaid is what the owner does not say of a process that acts under an id.
 func (g *progress) unsaid(p *world.Process, id int) map[string]time.Duration {
 	runs := p.Runs() && p.Launched && !g.judge.exposed(p) && !g.w.IsDeaf(p, soonEnough)
-	if pod := g.w.Server.Get(object.Pods, p.Pod); pod != nil && g.judge.maySeemLost(pod) {
+	pod := g.w.Server.Get(object.Pods, p.Pod)
+	if pod != nil && g.judge.maySeemLost(pod) {
 		return nil // planners give its slot to another pod, and its Lease keeps that one off
 	}
 	if !runs || id >= g.owner.Count() || g.lockedBeside(id, p) {
 		return nil
 	}
 	out := map[string]time.Duration{}
-	if g.record.State.Slots[id] != p.Pod {
+	if g.record.State.Slots[id] != p.Pod && (pod == nil || !world.IsAgent(pod.Object) || !g.deaf()) {
 		out[fmt.Sprintf("acts under id %d, and the map does not say so", id)] = repairs
 	}
 	// One of the controller has begun. No other process can note it for one that is cut off.

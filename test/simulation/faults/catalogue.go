@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
@@ -54,6 +55,7 @@ const holdUps = "hold-ups"
 func onlyDeployment(p profile.Profile) bool { return p.Resource == object.Deployments }
 func strict(p profile.Profile) bool         { return p.FenceAfter > 0 }
 func divides(p profile.Profile) bool        { return p.Partitions > 0 }
+func agents(p profile.Profile) bool         { return p.Has(receipt.ByAgent) }
 
 // repairs is the fault that is none: somebody does by hand what only an operator can.
 const repairs = "repair"
@@ -112,6 +114,7 @@ func catalogue() []kind {
 		{name: "hide", families: []string{receipts}, excuses: true, lasts: time.Minute, inject: hide},
 		{name: "remove-receipt", families: []string{receipts}, excuses: true, inject: toSomePod(removeReceipt)},
 		{name: "corrupt-receipt", families: []string{receipts}, excuses: true, inject: toSomePod(corruptReceipt)},
+		{name: "change-proposal", families: []string{receipts}, excuses: true, only: agents, inject: toSomePod(changeProposal)},
 
 		{name: "rbac", families: []string{access}, excuses: true, lasts: time.Minute, inject: takeRBAC},
 		{name: "quota", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Quota = on })},

@@ -75,7 +75,7 @@ func movePartitions(w *world.World, f Fault, d *dice.Dice, worker *world.Process
 		was, next := object.Annotation(owner.Object, assignment.PartitionTargetKey), target(d)
 		say := func(text string) {
 			if !w.Quiet {
-				w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+				w.ChangeOwner(server.Writer{Manager: annotate}, func(o object.Object) {
 					object.SetText(o, "annotations", assignment.PartitionTargetKey, text)
 				})
 			}

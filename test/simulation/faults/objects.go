@@ -103,7 +103,7 @@ func wish(w *world.World, d *dice.Dice) {
 		key, text = assignment.PartitionTargetKey, target(d)
 	}
 	back, was := d.Chance(0.5), ""
-	w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+	w.ChangeOwner(server.Writer{Manager: annotate}, func(o object.Object) {
 		was = object.Annotation(o, key)
 		object.SetText(o, "annotations", key, text)
 	})
@@ -113,7 +113,7 @@ func wish(w *world.World, d *dice.Dice) {
 			if w.Quiet {
 				return
 			}
-			w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+			w.ChangeOwner(server.Writer{Manager: annotate}, func(o object.Object) {
 				was, text = text, was
 				object.SetText(o, "annotations", key, text)
 			})
@@ -206,7 +206,7 @@ func earlier(v *server.Version, d *dice.Dice) *server.Version {
 }
 
 func removeReceipt(w *world.World, v *server.Version, d *dice.Dice) {
-	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: annotate}, func(o object.Object) {
 		object.SetText(o, "annotations", receipt.Key, "")
 		if d.Chance(0.5) {
 			object.SetText(o, "labels", receipt.IDLabel, "")
@@ -216,12 +216,25 @@ func removeReceipt(w *world.World, v *server.Version, d *dice.Dice) {
 }
 
 func corruptReceipt(w *world.World, v *server.Version, d *dice.Dice) {
-	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: annotate}, func(o object.Object) {
 		if d.Chance(0.5) {
 			object.SetText(o, "labels", dice.Pick(d, []string{receipt.IDLabel, receipt.OwnerLabel}), "7")
 			return
 		}
 		object.SetText(o, "annotations", receipt.Key, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
+	})
+}
+
+// changeProposal removes what the controller tells a pod, damages it, brings back what it told it first, or gives the pod what it tells another one.
+func changeProposal(w *world.World, v *server.Version, d *dice.Dice) {
+	other, old := dice.Pick(d, w.Server.Objects(object.Pods)), v
+	for old.Before.Exists() && object.UID(old.Before.Object) == object.UID(v.Object) && object.Annotation(old.Before.Object, receipt.ProposalKey) != "" {
+		old = old.Before
+	}
+	first := object.Annotation(old.Object, receipt.ProposalKey)
+	text := dice.Pick(d, []string{"", "{", "null", first, first, object.Annotation(other.Object, receipt.ProposalKey)})
+	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: annotate}, func(o object.Object) {
+		object.SetText(o, "annotations", receipt.ProposalKey, text)
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
-// byHand is the field manager of a person who edits an object.
-const byHand = "kubectl-edit"
+// byHand and annotate are the field managers of a person who edits or annotates an object.
+const byHand, annotate = "kubectl-edit", "kubectl-annotate"
 
 // undoing has somebody undo each write of idalloc on the owner for a while: of all its keys, or of one.
 func undoing(w *world.World, f Fault, d *dice.Dice) {

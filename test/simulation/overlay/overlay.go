@@ -121,14 +121,9 @@ func write(root, dir string, extra map[string]string) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// Build compiles the tests of test/simulation with the overlay into dir, a whole path, and returns the program's name. The go command runs in
-// root, a directory of idalloc's root module: in another module it would build other versions, or nothing. extra replaces files of the root
-// module, for mutants. It takes minutes the first time.
-func Build(root, dir string, extra map[string]string, race bool) (string, error) {
-	return BuildTests(root, "github.com/idalloc/idalloc/test/simulation", dir, extra, race)
-}
-
-// BuildTests does so with the tests of another package. The go command runs in root, a directory of that package's module.
+// BuildTests compiles the tests of a package with the overlay into dir, a whole path, and returns the program's name. The go command runs in
+// root, a directory of that package's module: in another module it would build other versions, or nothing. extra replaces files, for mutants.
+// It takes minutes the first time.
 func BuildTests(root, pkg, dir string, extra map[string]string, race bool) (string, error) {
 	file, err := write(root, dir, extra)
 	if err != nil {

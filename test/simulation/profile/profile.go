@@ -1,8 +1,10 @@
 package profile
 
 import (
+	"slices"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
@@ -49,26 +51,18 @@ type Profile struct {
 	After              time.Duration // how long what went wrong stays so after the last fault
 	Controllers        int           // how many of idalloc-controller run
 	Elects             bool          // they elect one that acts
-	Assigned           string        // the pods that the controller takes for: those of the "odd" or "even" templates, or "all"
+	By                 [2]string     // who locks for the pods of even and of odd templates: the value of their label, empty for peers
 	Budget             bool          // a budget lets one pod at a time be unavailable
 }
 
 // Fits reports whether p is of the kind that the words ask for: strict, default, linked or command (who tells the
-// ids), partitions, two controllers, migrates (some revisions are the controller's), or a resource.
+// ids), partitions, two controllers, gated pods, agents or peers, migrates (others lock for the next revision), or a resource.
 func (p Profile) Fits(words []string) bool {
-	for _, word := range words {
-		switch {
-		case word == "strict" && p.FenceAfter == 0, word == "default" && p.FenceAfter > 0:
-			return false
-		case word == "linked" && p.Command, word == "command" && !p.Command:
-			return false
-		case word == "partitions" && p.Partitions == 0, word == "two" && p.Controllers < 2, word == "migrates" && (p.Assigned == "" || p.Assigned == "all"):
-			return false
-		case word != "two" && word != "migrates" && word != "partitions" && word != "strict" && word != "default" && word != "linked" && word != "command" && word != p.Resource:
-			return false
-		}
+	is := map[string]bool{
+		p.Resource: true, "strict": p.FenceAfter > 0, "default": p.FenceAfter == 0, "linked": !p.Command, "command": p.Command, "partitions": p.Partitions > 0,
+		"two": p.Controllers > 1, "gated": p.Has(receipt.ByController), "agents": p.Has(receipt.ByAgent), "peers": p.Has(""), "migrates": p.By[0] != p.By[1],
 	}
-	return true
+	return !slices.ContainsFunc(words, func(word string) bool { return !is[word] })
 }
 
 // Draw draws what a history is about.
@@ -122,24 +116,29 @@ func DrawControlled(d *dice.Dice) Profile {
 	d = dice.Derive(d.Next(), "controllers")
 	p.Controllers = d.Between(1, 2)
 	p.Elects = d.Chance(0.3 * float64(p.Controllers))
-	if p.Assigned = dice.Pick(d, []string{"all", "odd", "even"}); !p.Rolls() {
-		p.Assigned = "all"
+	const peer, gated, agent = "", receipt.ByController, receipt.ByAgent
+	if p.By = dice.Pick(d, [][2]string{
+		{gated, gated}, {gated, peer}, {peer, gated}, {agent, agent}, {agent, agent}, {agent, peer}, {peer, agent}, {agent, gated}, {gated, agent},
+	}); !p.Rolls() {
+		p.By[0] = p.By[1]
+		if p.By[0] == peer {
+			p.By = [2]string{agent, agent}
+		}
 	}
-	// Pods of the controller work on no partitions and have no strict mode.
-	p.Keeps = p.Keeps && p.Partitions == 0
-	p.Partitions, p.Strategy, p.Stubborn, p.Unaware = 0, "", 0, false
-	p.FenceAfter, p.FenceOther, p.Mixed, p.Loosens = 0, 0, false, false
-	if p.Surge > 0 && (p.HandsOver || p.Assigned == "all") {
+	if p.Has(gated) { // they work on no partitions and have no strict mode
+		p.Keeps = p.Keeps && p.Partitions == 0
+		p.Partitions, p.Strategy, p.Stubborn, p.Unaware = 0, "", 0, false
+		p.FenceAfter, p.FenceOther, p.Mixed, p.Loosens = 0, 0, false, false
+	}
+	if p.Surge > 0 && p.Stubborn == 0 && (p.HandsOver || p.By == [2]string{gated, gated}) {
 		p.Unavailable = d.Between(0, 1)
 	}
 	p.Budget = d.Chance(0.25)
 	return p
 }
 
-// Assigns reports whether the controller takes for a revision's pods.
-func (p Profile) Assigns(template int) bool {
-	return p.Assigned == "all" || p.Assigned == "odd" && template%2 == 1 || p.Assigned == "even" && template%2 == 0
-}
+// Has reports whether pods of some revision have this label.
+func (p Profile) Has(by string) bool { return p.By[0] == by || p.By[1] == by }
 
 // vary draws how the workload is run and what its programs are like.
 func (p *Profile) vary(d *dice.Dice) {

@@ -18,7 +18,7 @@ import (
 
 // Serve carries a request out.
 func (s *Server) Serve(r *Request) Answer {
-	if s.Refusals[r.Verb+" "+r.Resource] {
+	if s.Refusals[r.Verb+" "+r.Resource] || s.Forbids != nil && s.Forbids(r) {
 		k := object.KindOf(r.Resource)
 		return Refuse(http.StatusForbidden, "Forbidden", fmt.Sprintf(
 			"%s.%s %q is forbidden: User \"system:serviceaccount:sim:default\" cannot %s resource %q in API group %q in the namespace %q",

@@ -87,7 +87,7 @@ type Server struct {
 	host Host
 	Settings
 	rv        int64
-	oldest    int64 // a watch from before it is expired
+	oldest    int64 // a watch from before it is expired; never 0, from which a watch would begin anywhere
 	current   map[string]map[string]*Version
 	log       map[string][]*Version // of each resource, in order
 	uids      int
@@ -96,6 +96,8 @@ type Server struct {
 	fields    map[string]fields.Selector
 	// Refusals are what an administrator took away, by verb and resource ("patch pods").
 	Refusals map[string]bool
+	// Forbids, if it is not nil, says what the Role of the account does not permit whose request is carried out.
+	Forbids func(r *Request) bool
 	// Budget, if it is not nil, says whether a budget lets a pod be evicted.
 	Budget func(pod *Version) bool
 	// Admission keeps everybody from changing owners.
@@ -107,7 +109,7 @@ type Server struct {
 // New returns a server without objects.
 func New(in Host, as Settings) *Server {
 	s := &Server{
-		host: in, Settings: as, rv: 1000, current: map[string]map[string]*Version{}, log: map[string][]*Version{}, watchers: map[string][]*Stream{},
+		host: in, Settings: as, rv: 1000, oldest: 1000, current: map[string]map[string]*Version{}, log: map[string][]*Version{}, watchers: map[string][]*Stream{},
 		selectors: map[string]k8slabels.Selector{}, fields: map[string]fields.Selector{}, Refusals: map[string]bool{},
 	}
 	for _, resource := range []string{object.Pods, object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs, object.Leases} {

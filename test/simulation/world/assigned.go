@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	k8sclock "k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
@@ -94,12 +95,26 @@ func IsAssigned(o object.Object) bool {
 	return object.Text(o, object.Metadata, labels, store.AssignLabel) == store.AssignController
 }
 
+// IsAgent reports whether the controller plans for a pod whose process takes for itself.
+func IsAgent(o object.Object) bool {
+	return object.Text(o, object.Metadata, labels, store.AssignLabel) == receipt.ByAgent
+}
+
+// forbids says what the Role of an agent's account does not permit: it has pods, and Leases, and nothing else.
+func (w *World) forbids(r *server.Request) bool {
+	if w.Serving == nil || w.Serving.Controls || r.Resource == object.Pods || r.Resource == object.Leases {
+		return false
+	}
+	pod := w.Server.Get(object.Pods, w.Serving.Pod)
+	return pod != nil && object.UID(pod.Object) == w.Serving.UID && IsAgent(pod.Object)
+}
+
 // SetTemplate makes the template of an owner or a revision another version.
 func (w *World) SetTemplate(o object.Object, version int) {
 	object.Need(o, "spec", "template")["version"] = int64(version)
 	in := object.Need(o, "spec", "template", object.Metadata, labels)
-	if delete(in, store.AssignLabel); w.Profile.Assigns(version) {
-		in[store.AssignLabel] = store.AssignController
+	if delete(in, store.AssignLabel); w.Profile.By[version%2] != "" {
+		in[store.AssignLabel] = w.Profile.By[version%2]
 	}
 }
 

@@ -109,6 +109,7 @@ func New(seed uint64, p profile.Profile) *World {
 	w.bound = w.Dice("bound tokens").Chance(0.7)
 	w.CountsEnding = w.Dice("terminating replicas").Chance(0.5)
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
+	w.Server.Forbids = w.forbids
 	if p.Budget {
 		w.Server.Budget = w.lets
 	}

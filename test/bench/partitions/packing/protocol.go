@@ -14,8 +14,8 @@ const fastest = 100
 // steps are the largest changes of a speed from one measurement to the next.
 func steps() []int { return []int{0, 5, 10, 15, 20, 25} }
 
-// protocol is how much is played, and how many of the fastest partitions a pod can work off. In the paper that is one.
-type protocol struct{ partitions, measurements, seeds, hold int }
+// protocol is how much is played. A pod can work off one of the fastest partitions.
+type protocol struct{ partitions, measurements, seeds int }
 
 // algorithm packs. gaps says that ids may be left out, because any pod can be ended and not only those with the highest ids. The published
 // ones were measured that way.
@@ -97,7 +97,7 @@ func (p protocol) walk(step, seed int, playing []contender) []score {
 	r := rand.New(rand.NewPCG(uint64(seed)+1, uint64(step))) //nolint:gosec // the same ones each time
 	scores := make([]score, len(playing))
 	owners, compact := make([]placement.Owners, len(playing)), make([]placement.Owners, len(playing))
-	in := packing.Input{Speeds: make([]float64, p.partitions), Capacity: float64(p.hold * fastest)}
+	in := packing.Input{Speeds: make([]float64, p.partitions), Capacity: fastest}
 	part := 1 / float64(p.measurements)
 	for i := range p.measurements {
 		advance(r, in.Speeds, step, i == 0)

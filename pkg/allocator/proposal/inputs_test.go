@@ -2,8 +2,6 @@ package proposal
 
 import (
 	"fmt"
-	"testing"
-	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -60,44 +58,4 @@ func handoverInput(n int) Input {
 	in.Me = in.Pods[n].Name
 	in.Rollout = Rollout{Current: true, MaxUnavailable: max(1, n/2)}
 	return in
-}
-
-func BenchmarkPlan(b *testing.B) {
-	for _, w := range []struct {
-		name  string
-		build func(n int) Input
-	}{{"claim", claimInput}, {"idle", idleInput}, {"replace", replaceInput}, {"restore", restoreInput}, {"handover", handoverInput}} {
-		for _, n := range []int{1000, 5000} {
-			in := w.build(n)
-			measure(b, fmt.Sprintf("%s/pods=%d", w.name, n), n, func() { Plan(in) })
-		}
-	}
-}
-
-func measure(b *testing.B, name string, pods int, do func()) {
-	b.Helper()
-	b.Run(name, func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			do()
-		}
-		b.ReportMetric(float64(b.Elapsed()/time.Nanosecond)/float64(b.N)/float64(pods), "ns/pod")
-	})
-}
-
-// Many partitions among many members cost little beside the strategy.
-func BenchmarkPartitions(b *testing.B) {
-	for _, n := range []int{100, 1000} {
-		in := idleInput(n)
-		in.Partitions.Wish = assignment.Wish{HasCount: true, Count: 4096}
-		for i := range in.Pods {
-			in.Pods[i].Receipt.Share.Of = 4096
-		}
-		measure(b, fmt.Sprintf("first/pods=%d", n), n, func() { Plan(in) })
-		in.State = *Plan(in).Next
-		for i := range in.Pods {
-			in.Pods[i].Receipt.Share.Partitions = in.State.Row.Owners[i]
-		}
-		measure(b, fmt.Sprintf("idle/pods=%d", n), n, func() { Plan(in) })
-	}
 }
