@@ -48,7 +48,7 @@ func ExampleRun() {
 	// error: <nil>
 }
 
-// When somebody scales the workload, Run ends the function's context and calls the function again with the new count.
+// When you scale the workload, Run ends the function's context and calls the function again with the new count.
 func ExampleRun_scale() {
 	cluster := newCluster() // a test server; in a pod, pass idalloc.Options{} below
 	defer cluster.close()

@@ -120,7 +120,7 @@ func checkReleased(t *testing.T, c *cluster, failed int) {
 	checkUnlocked(t, c, failed)
 }
 
-// checkUnlocked is checkReleased where the slot is at or above the count. Then its entry in the map goes with somebody's next write.
+// checkUnlocked is checkReleased where the slot is at or above the count. Then its entry in the map goes with the next write of any pod.
 func checkUnlocked(t *testing.T, c *cluster, failed int) {
 	t.Helper()
 	if r := c.receiptOf(worker0); r.State == receipt.Locks || r.Failures() != failed {
@@ -145,7 +145,7 @@ func TestWorkThatFailedIsCounted(t *testing.T) {
 	checkReleased(t, c, 1)
 }
 
-// Whoever closes an instance hears that its slot stays, and so does whoever closes it after that.
+// The first call of Close says that the slot stays, and so does each later one.
 func TestAReleaseThatFails(t *testing.T) {
 	c := clusterOf(t)
 	i, err := idalloc.Start(t.Context(), c.options())

@@ -52,8 +52,8 @@ func TestWhichPodThisIs(t *testing.T) {
 		"another one":                           {given: pod{name: "worker-1"}, env: env, want: pod{"worker-1", "shop", ""}},
 		"another one, with its UID":             {given: pod{"worker-1", "other", "v"}, env: env, want: pod{"worker-1", "other", "v"}},
 		"the environment's, with another UID":   {given: pod{uid: "v"}, env: env, want: pod{thisPod, "shop", "v"}},
-		"one of which nobody says the name":     {env: pod{namespace: "shop"}, fails: true},
-		"one of which nobody says where it is":  {env: pod{name: thisPod}, fails: true},
+		"one whose name is not said":            {env: pod{namespace: "shop"}, fails: true},
+		"one whose namespace is not said":       {env: pod{name: thisPod}, fails: true},
 		"one that is given without environment": {given: env, want: env},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func TestPartitionsMoveBetweenPods(t *testing.T) {
 	endB := y.run("b")
 	y.until(map[string]int{"a": 2, "b": 2})
 	endA()
-	y.until(map[string]int{"b": 2}) // nobody knows yet that a does not come back
+	y.until(map[string]int{"b": 2}) // it is not known yet that a does not come back
 	endB()
 	y.until(map[string]int{})
 }

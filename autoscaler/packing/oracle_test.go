@@ -163,7 +163,7 @@ func TestLeastOfAll(t *testing.T) {
 	})
 }
 
-// As few pods as can hold everything are enough in nearly all cases, whoever owns what.
+// As few pods as can hold everything are enough in nearly all cases, whatever each pod owns.
 func TestMaxIsAsManyAsThereMustBe(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3)) //nolint:gosec // the same ones each time
 	overloaded, all := 0, 0

@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// inputs draws inputs, also such as nobody should have.
+// inputs draws inputs, also such as no user should have.
 func inputs() *rapid.Generator[Input] {
 	speed := rapid.OneOf(
 		rapid.Float64Range(0, 60), rapid.Float64Range(0, 5), rapid.Float64Range(0, 300),

@@ -34,7 +34,7 @@ type outcome struct {
 
 func (o outcome) String() string { return fmt.Sprintf("exit code %d\n%s%s", o.code, o.out, o.errors) }
 
-// shell runs command lines as somebody outside of a pod does who looks at an API server.
+// shell runs command lines as a person at a shell does, outside of a pod.
 func shell(t *testing.T, server *apifake.Server) func(line string, more ...string) outcome {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "")
@@ -99,7 +99,7 @@ func TestGetShowsEachSlotInEachFormat(t *testing.T) {
 	}
 	got = run("get deployment/worker -o yaml")
 	if says(t, got, cli.ExitDone, "\nowner: Deployment/worker\n", ""); !strings.HasPrefix(got.out, "---\n") {
-		t.Errorf("with --watch nobody can tell where the next one begins: %s", got)
+		t.Errorf("with --watch it cannot be told where the next one begins: %s", got)
 	}
 	got = run("get deployment/worker --partitions")
 	says(t, got, cli.ExitDone, "Deployment/worker in namespace sim has no partitions", "")
@@ -222,7 +222,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What idalloc says beside the table is lost as well if nobody can read it.
+// What idalloc says beside the table is lost as well if it cannot be read.
 func TestRemarksThatCannotBeWritten(t *testing.T) {
 	server := workload(t, 2)
 	server.Put(apifake.Pod("worker-b"))

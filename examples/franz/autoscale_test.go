@@ -90,7 +90,7 @@ func TestWithABroker(t *testing.T) {
 }
 
 // Every record is processed at least once, and none before one that was written before it, while the autoscaler follows a load that rises and
-// falls, or with -short while somebody scales by hand. How many were processed again, because a commit failed, is logged: nobody is killed
+// falls, or with -short while a person scales by hand. How many were processed again, because a commit failed, is logged: no pod is killed
 // here, so they should be few.
 func testScaledUnderLoad(t *testing.T) {
 	t.Helper()

@@ -25,7 +25,7 @@ const (
 	commitsFile = "commits"
 )
 
-// playBroker runs franz-go's broker until SIGTERM. It writes down each offset that somebody commits.
+// playBroker runs franz-go's broker until SIGTERM. It writes down each offset that is committed.
 func playBroker() (err error) {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)

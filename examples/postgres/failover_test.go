@@ -197,7 +197,7 @@ func (w *workers) pods(ctx context.Context, t *testing.T) map[int]corev1.Pod {
 	return held
 }
 
-// works waits until each partition was worked on by the pod of its owner, and by nobody else since.
+// works waits until each partition was worked on by the pod of its owner, and by no other since.
 func (w *workers) works(ctx context.Context, t *testing.T, owners placement.Owners, pods map[int]corev1.Pod) {
 	t.Helper()
 	want := map[int]string{}

@@ -61,7 +61,7 @@ func (h *history) add(d *appsv1.Deployment) {
 	if d.Status.Replicas == d.Status.ReadyReplicas && d.Status.ObservedGeneration == d.Generation {
 		s.pods = int(d.Status.Replicas)
 	}
-	if owners, err := example.OwnersOf(d); err == nil { // else nobody is known to own anything
+	if owners, err := example.OwnersOf(d); err == nil { // else no owner is known
 		s.owners = len(owners)
 		for _, set := range owners {
 			s.owned += set.Len()

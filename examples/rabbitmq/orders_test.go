@@ -283,7 +283,7 @@ func newLoad(ctx context.Context, tb testing.TB, p *Producer, perSecond float64)
 		}
 		return p.Send(ctx, events)
 	})
-	tb.Cleanup(func() { _, _ = l.Stop() }) // whoever judges what was sent has stopped it before
+	tb.Cleanup(func() { _, _ = l.Stop() }) // the judge of what was sent has stopped it before
 	return l
 }
 

@@ -37,7 +37,7 @@ func failing(t *testing.T, dir string) (b *watchWork, ends *[]error) {
 	return b, ends
 }
 
-// occupy puts a file of somebody else in the place of one of ours, so that nothing can be published any more.
+// occupy puts a foreign file in the place of one of ours, so that nothing can be published any more.
 func occupy(t *testing.T, dir, name string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -114,7 +114,7 @@ func TestAFenceHookIsTriedUntilItsTimeIsOverWhateverEnds(t *testing.T) {
 			t.Errorf("the log has %q", logged)
 		}
 		if _, mayWork := b.mayWork(); !mayWork {
-			t.Error("nobody stopped the work, and it counts as stopped")
+			t.Error("the work was not stopped, and it counts as stopped")
 		}
 	})
 }
@@ -182,7 +182,7 @@ func leave(t *testing.T, dir string, ids ...identity.Identity) {
 	}
 }
 
-// Nobody has watched the deadline since the process before this one ended, and the API server may be away.
+// The deadline was not watched since the process before this one ended, and the API server may be away.
 func TestAWatcherThatIsStartedAgainFencesWhatWorkMayGoOn(t *testing.T) {
 	for name, left := range map[string][]identity.Identity{
 		"an id in the files": {held()}, "an id that was withdrawn": {held(), withdrawn(identity.StateDraining)},
@@ -203,7 +203,7 @@ func TestAWatcherThatIsStartedAgainFencesWhatWorkMayGoOn(t *testing.T) {
 				t.Errorf("the hook has written %q, %v; it fails the first time", b, err)
 			}
 			if hasID(t, dir) {
-				t.Error("the files show an id that nobody watches")
+				t.Error("the files show an id that is not watched")
 			}
 		})
 	}
@@ -216,7 +216,7 @@ func TestAWatcherWithAHookNeedsNoPartitions(t *testing.T) {
 	}
 }
 
-// Otherwise a report about an earlier stop could count for a later one, or work could go on under an id that nobody asks about.
+// Otherwise a report about an earlier stop could count for a later one, or work could continue under an id that is not asked about.
 func TestAWatcherDoesNotBeginWithoutWhatTheOneBeforeItKept(t *testing.T) {
 	for _, name := range []string{".last-stop", ".last-id"} {
 		dir := t.TempDir()

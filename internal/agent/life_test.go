@@ -175,7 +175,7 @@ func TestARestartOfTheContainerIsNotNoticed(t *testing.T) {
 	}
 }
 
-// A program that reports over HTTP is asked, too, when somebody has removed the receipt.
+// A program that reports over HTTP is also asked when the receipt was removed.
 func TestARemovedReceiptStopsTheWorkAndTheIDComesBack(t *testing.T) {
 	y := newYard(t, nil)
 	end := y.watch("a", false, httpHooks())

@@ -21,7 +21,7 @@ func TestOnlyTheLastWishToPauseCounts(t *testing.T) {
 		}
 		p.save = func(bool) error { return errHook }
 		if err := p.pause(!wishes[len(wishes)-1]); !errors.Is(err, errHook) {
-			t.Errorf("nobody will know of it, and it pauses: %v", err)
+			t.Errorf("it will not be known, and it pauses: %v", err)
 		}
 		if got := <-p.wishes; got != wishes[len(wishes)-1] || len(p.wishes) > 0 {
 			t.Errorf("after %v the pod pauses: %t", wishes, got)

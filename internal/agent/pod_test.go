@@ -110,11 +110,11 @@ func TestThePodHasEndedOnlyIfAllItsMainContainersHave(t *testing.T) {
 	}
 	o := asked(t, func() (int, object) { return refused(403, "Forbidden") })
 	if got, err := Ended(t.Context(), o.Store, o.Namespace, o.Pod); err == nil || got {
-		t.Errorf("ended is %t, %v, and nobody has said so", got, err)
+		t.Errorf("ended is %t, %v, and that was not said", got, err)
 	}
 }
 
-// Without it, whoever reaches the loopback interface could say that the work has stopped.
+// Without it, each process that reaches the loopback interface could say that the work has stopped.
 func TestTheProgramFindsTheSecretThatItsPOSTsNeed(t *testing.T) {
 	drain, err := hook.Parse("true")
 	if err != nil {

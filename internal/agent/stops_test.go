@@ -154,7 +154,7 @@ func TestReportsOfSinglePartitionsCountOneByOne(t *testing.T) {
 	}
 }
 
-// The process before this one told the program to stop, and nobody has told it anything else since.
+// The process before this one told the program to stop, and it was told nothing else since.
 func TestAProgramReportsToTheNextProcess(t *testing.T) {
 	dir := t.TempDir()
 	newSharer(t, dir, httpHooks()).publish(dividing(placement.Between(0, 15), placement.Of(12), 1))
@@ -221,7 +221,7 @@ func TestAReportThatComesAfterTheTimeoutCountsWhenTheProgramIsAskedAgain(t *test
 	}
 }
 
-// Somebody has removed the receipt. The program reports only while it sees that the state is draining.
+// The receipt was removed. The program reports only while it sees that the state is draining.
 func TestAProgramIsAskedWhateverTheReasonIs(t *testing.T) {
 	s := newSharer(t, t.TempDir(), httpHooks())
 	s.publish(held())
@@ -277,7 +277,7 @@ func TestTheNextProcessGoesOnWithTheNumbers(t *testing.T) {
 	}
 }
 
-// Somebody may remove the receipt that locks it.
+// The receipt that locks it may be removed.
 func TestTheNextProcessKnowsFromTheFilesOnWhatWorkMayGoOn(t *testing.T) {
 	dir := t.TempDir()
 	left := func(uid string) string {

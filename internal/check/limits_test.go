@@ -31,7 +31,7 @@ func TestPolicyMissing(t *testing.T) {
 		"no policy":            {at + "ies/idalloc", binds, http.StatusNotFound, "has no validatingadmissionpolicies/idalloc, so"},
 		"no binding of Leases": {at + "ybindings/idalloc-leases", binds, http.StatusNotFound, "has no validatingadmissionpolicybindings/idalloc-leases, so"},
 		"no policy of Events":  {at + "ies/idalloc-events", binds, http.StatusNotFound, "has no validatingadmissionpolicies/idalloc-events, so"},
-		"nobody may see it":    {at + "ies/idalloc", binds, http.StatusForbidden, "may not get validatingadmissionpolicies/idalloc, so it cannot be told here"},
+		"it may not be seen":   {at + "ies/idalloc", binds, http.StatusForbidden, "may not get validatingadmissionpolicies/idalloc, so it cannot be told here"},
 		"it only warns":        {"", `"policyName":"NAME","validationActions":["Warn"]`, 0, "validatingadmissionpolicybindings/idalloc lacks Deny in its validationActions"},
 		"of another policy":    {"", `"policyName":"other","validationActions":["Deny"]`, 0, "validatingadmissionpolicybindings/idalloc is for policy other"},
 		"a narrowed binding":   {"", binds + `,"matchResources":{"namespaceSelector":{"matchLabels":{"a":"b"}}}`, 0, "validatingadmissionpolicybindings/idalloc leaves something out"},

@@ -114,7 +114,7 @@ func TestWhatPackageExecStartedIsLeftToIt(t *testing.T) {
 		}
 	}
 	if _, err := syscall.Wait4(over, nil, 0, nil); err != nil {
-		t.Errorf("a process that had ended was reaped by somebody else: %v", err)
+		t.Errorf("a process that had ended was reaped elsewhere: %v", err)
 	}
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(running, &status, syscall.WNOHANG, nil); err != nil || status.Signaled() {

@@ -38,7 +38,7 @@ func (f *Follower) going(ctx context.Context) <-chan outcome {
 	return done
 }
 
-// awaitProcess waits until the follower knows the command that has reported already. Before that, it has nobody to pass a signal on to.
+// awaitProcess waits until the follower knows the command that has reported already. Before that, it has no process to pass a signal on to.
 func (f *Follower) awaitProcess() {
 	for known := false; !known; runtime.Gosched() {
 		f.mu.Lock()
@@ -185,14 +185,14 @@ func TestACommandThatEndsEndsRun(t *testing.T) {
 		t.Errorf("Run returned %+v", got)
 	}
 	if !f.EndedByItself() {
-		t.Error("nobody told it to end, and it is not known")
+		t.Error("it was not told to end, and that is not known")
 	}
 }
 
 func TestSignalsArePassedOn(t *testing.T) {
 	s := newStage(t)
 	f := s.follower("signals", nil)
-	f.Signal(syscall.SIGUSR1) // nobody to pass it on to
+	f.Signal(syscall.SIGUSR1) // no process to pass it on to
 	done := f.going(t.Context())
 	f.Publish(assigned(0, 3, 7))
 	expect(t, s, "ready")
@@ -253,7 +253,7 @@ func TestACommandThatIsNotThere(t *testing.T) {
 		t.Errorf("Run returned %+v", got)
 	}
 	if !f.EndedByItself() {
-		t.Error("nobody told it to end, and it is not known")
+		t.Error("it was not told to end, and that is not known")
 	}
 	if err := f.Stopped(t.Context()); err != nil {
 		t.Error(err)

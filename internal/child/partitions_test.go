@@ -175,7 +175,7 @@ func TestStoppedWorkOnWaitsForTheCommandThatMayWorkOnIt(t *testing.T) {
 		t.Errorf("the command runs, and StoppedWorkOn returned %v", err)
 	}
 	if err := f.StoppedWorkOn(ctx, placement.Of(4)); err != nil {
-		t.Errorf("nobody works on it, and StoppedWorkOn returned %v", err)
+		t.Errorf("no command works on it, and StoppedWorkOn returned %v", err)
 	}
 	f.Fence(0)
 	if err := f.StoppedWorkOn(t.Context(), placement.Of(2)); err != nil {

@@ -153,7 +153,7 @@ func TestPackageExecKeepsItsChildren(t *testing.T) {
 	s.says()
 	for range 20 {
 		if err := exec.CommandContext(t.Context(), "/bin/true").Run(); err != nil {
-			t.Fatalf("a child of package os/exec was reaped by somebody else: %v", err)
+			t.Fatalf("a child of package os/exec was reaped elsewhere: %v", err)
 		}
 	}
 	if err := p.Stop(t.Context(), 0); err != nil {

@@ -139,7 +139,7 @@ func TestATokenThatIsRefusedIsReadAgainAtOnce(t *testing.T) {
 	ask("after that", http.StatusOK)
 }
 
-// Somebody who has a transport of their own knows what they do.
+// A caller with a transport of its own knows what it does.
 func TestATransportOfOnesOwnStays(t *testing.T) {
 	config := &rest.Config{Transport: http.DefaultTransport}
 	if connect.Alive(config, time.Minute) != config {

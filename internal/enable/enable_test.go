@@ -18,6 +18,8 @@ const (
 	makes  = "ServiceAccount"
 	binds  = "RoleBinding"
 	deploy = "deployment"
+	// account is that which is made for the Deployment, and its Role.
+	account = "worker-idalloc"
 )
 
 func worker(t *testing.T, kind, template string) (store.Ref, *unstructured.Unstructured) {
@@ -54,23 +56,23 @@ func TestWhatIsApplied(t *testing.T) {
 		want           []string
 		account, says  string
 	}{
-		"a plain Deployment":          {deploy, "spec: {}", Options{}, []string{makes, "Role", binds, "Deployment"}, "worker-idalloc", ""},
+		"a plain Deployment":          {deploy, "spec: {}", Options{}, []string{makes, "Role", binds, store.Deployment}, account, ""},
 		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{makes, "Role", binds, "StatefulSet"}, "worker-statefulset-idalloc", ""},
-		"an account of its own":       {deploy, "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, "Deployment"}, "shop", ""},
-		"an account by annotation":    {deploy, "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, "Deployment"}, "ids", ""},
-		"it has the label alone":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{makes, "Role", binds, "Deployment"}, "worker-idalloc", ""},
+		"an account of its own":       {deploy, "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, store.Deployment}, "shop", ""},
+		"an account by annotation":    {deploy, "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, store.Deployment}, "ids", ""},
+		"it has the label alone":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{makes, "Role", binds, store.Deployment}, account, ""},
 		"the label and an account":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
-		"the sidecar and no account":  {deploy, "spec: {containers: [{name: idalloc}]}", Options{}, []string{makes, "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
+		"the sidecar and no account":  {deploy, "spec: {containers: [{name: idalloc}]}", Options{}, []string{makes, "Role", binds}, account, "serviceAccountName: worker-idalloc"},
 		"a Job with the marks":        {"job", `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{}, []string{"Role", binds}, "ids", ""},
 		"only the account, marked":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{AccountOnly: true}, []string{"Role", binds}, "ids", "serviceAccountName: ids"},
 		"it has the sidecar":          {deploy, "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
 		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{makes, "Role", binds}, "worker-job-idalloc", "cannot be changed"},
-		"agents":                      {deploy, "spec: {}", Options{Agent: true}, []string{makes, "Role", binds, "Deployment"}, "worker-idalloc", ""},
-		"a peer to be an agent":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{Agent: true}, []string{"Role", binds, "Deployment"}, "shop", ""},
+		"agents":                      {deploy, "spec: {}", Options{Agent: true}, []string{makes, "Role", binds, store.Deployment}, account, ""},
+		"a peer to be an agent":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{Agent: true}, []string{"Role", binds, store.Deployment}, "shop", ""},
 		"an agent by its labels":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
 		"a program that is no agent":  {deploy, "spec: {serviceAccountName: shop, containers: [{name: idalloc}]}", Options{Agent: true}, []string{"Role", binds}, "shop", "set label idalloc.dev/assign: agent in the pod template"},
 		"a Job of agents":             {"job", "spec: {}", Options{Agent: true}, []string{makes, "Role", binds}, "worker-job-idalloc", `idalloc.dev/inject: "true", label idalloc.dev/assign: agent and annotation`},
-		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{makes, "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
+		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{makes, "Role", binds}, account, "serviceAccountName: worker-idalloc"},
 	} {
 		ref, whole := worker(t, tc.kind, tc.template)
 		p, err := For(ref, whole, tc.options)
@@ -212,7 +214,7 @@ func TestTheMarks(t *testing.T) {
 		}
 		last := p.Objects[len(p.Objects)-1]
 		meta, _, err := unstructured.NestedMap(last.Object, "spec", "template", "metadata")
-		if err != nil || last.GetKind() != "Deployment" || last.GetName() != "worker" || fmt.Sprint(meta) != tc.want {
+		if err != nil || last.GetKind() != store.Deployment || last.GetName() != "worker" || fmt.Sprint(meta) != tc.want {
 			t.Errorf("%s: %s gets %v, %v, want %s", name, last.GetName(), meta, err, tc.want)
 		}
 	}

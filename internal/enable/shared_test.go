@@ -25,21 +25,21 @@ func TestASecondWorkloadOfOneAccountIsNamed(t *testing.T) {
   {apiGroups: [idalloc.dev], resources: [slots], verbs: [allocate]}]}`)
 	unmarked := objectOf(t, `{metadata: {name: deployer}, rules: [{apiGroups: [apps], resources: [deployments], resourceNames: [other], verbs: [patch]}]}`)
 	roles := []unstructured.Unstructured{marked, unmarked}
-	plan := Plan{Account: "shop", Role: "worker-idalloc"}
+	plan := Plan{Account: "shop", Role: account}
 	if says := plan.Shared([]unstructured.Unstructured{bound("shop", "other-idalloc")}, roles); len(says) != 1 || !strings.Contains(says[0], "deployments/other") {
 		t.Errorf("it says %q", says)
 	}
 	for name, b := range map[string]unstructured.Unstructured{
 		"another account":    bound("else", "other-idalloc"),
 		"a Role for no ids":  bound("shop", "deployer"),
-		"the workload's own": bound("shop", "worker-idalloc"),
+		"the workload's own": bound("shop", account),
 	} {
 		if says := plan.Shared([]unstructured.Unstructured{b}, roles); len(says) > 0 {
 			t.Errorf("%s: it says %q", name, says)
 		}
 	}
-	agents := Plan{Account: "shop", Role: "worker-idalloc-agent", PeersRole: "worker-idalloc"}
-	if says := agents.Shared([]unstructured.Unstructured{bound("shop", "worker-idalloc")}, roles); len(says) != 1 || !strings.Contains(says[0], "delete the Role and its RoleBinding") {
+	agents := Plan{Account: "shop", Role: "worker-idalloc-agent", PeersRole: account}
+	if says := agents.Shared([]unstructured.Unstructured{bound("shop", account)}, roles); len(says) != 1 || !strings.Contains(says[0], "delete the Role and its RoleBinding") {
 		t.Errorf("of the Role of peers it says %q", says)
 	}
 }

@@ -62,7 +62,7 @@ func TestAReportMustNameItsStop(t *testing.T) {
 	}
 	refused(placement.Of(12), 1) // nothing is to stop
 	p.Show(placement.Of(12), 1)
-	refused(placement.Of(12), 2)     // nobody has heard of that stop
+	refused(placement.Of(12), 2)     // that stop was never heard of
 	refused(placement.Of(12, 13), 1) // 13 is in use
 	p.Show(placement.Set{}, 1)       // called off
 	refused(placement.Of(12), 1)

@@ -85,7 +85,7 @@ func TestExplainAsksTheAPIServer(t *testing.T) {
 		"one that ended":   {ended, []string{"the pod has ended (Failed)"}, "service account"},
 		"a holder":         {below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},
 		"a lone pod":       {apifake.Pod("worker-b"), []string{"the pod gets no id", "stands alone: run it from a Deployment"}, ""},
-		"a daemon":         {below(apifake.Pod("worker-b"), "DaemonSet", "worker"), []string{"the pod gets no id", "which idalloc cannot count"}, ""},
+		"a daemon":         {below(apifake.Pod("worker-b"), "DaemonSet", worker), []string{"the pod gets no id", "which idalloc cannot count"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := asking(t, nothing, apifake.Assigned(1, held), replicaSet(nil), below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), tc.pod)

@@ -62,11 +62,11 @@ func TestWhatVerifyFindsAboutPodsOfTheController(t *testing.T) {
 func TestWhatAPodOfTheControllerWaitsFor(t *testing.T) {
 	n := settledPods(2)
 	n.asks()
-	if text := n.explain("z", nil).Text(); !strings.Contains(text, "behind the scheduling gate idalloc.dev/id") || strings.Contains(text, "has written nothing on the pod") {
+	if text := n.explain("z").Text(); !strings.Contains(text, "behind the scheduling gate idalloc.dev/id") || strings.Contains(text, "has written nothing on the pod") {
 		t.Error(text)
 	}
 	n.edit("z", func(p *pod) { p.gates = []string{"example.com/quota"} })
-	if text := n.explain("z", nil).Text(); !strings.Contains(text, "other scheduling gates (example.com/quota)") {
+	if text := n.explain("z").Text(); !strings.Contains(text, "other scheduling gates (example.com/quota)") {
 		t.Error(text)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Somebody changed spec.ordinals.start from 0 to 1. Kubernetes is to remove a, and has made x, which is not Ready without an id.
+// spec.ordinals.start was changed from 0 to 1. Kubernetes is to remove a, and has made x, which is not Ready without an id.
 func TestPodsThatAStatefulSetCannotRemove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(n *snapshot)

@@ -195,7 +195,7 @@ func unused(f *facts) []about { return some(!f.traced() && len(silent(f)) == 0, 
 
 // traced reports whether the owner or a pod has a trace of idalloc.
 func (f *facts) traced() bool {
-	return f.owner.Record.Present || len(f.those(func(p pod) bool { return p.Receipt.State != receipt.None || f.strays(p) || p.byController })) > 0
+	return f.owner.Record.Present || len(f.those(func(p pod) bool { return p.Receipt.State != receipt.None || f.strays(p) || p.byController || p.byAgent })) > 0
 }
 
 func leasesUnseen(f *facts) []about {

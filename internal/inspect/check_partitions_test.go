@@ -102,7 +102,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			says:   []string{"the receipts of pods a and b lock partitions 1", "written later lets go", "delete the pod that does not work on them"},
 			rows:   []string{"0 0 a owned >5m", "1 0 a duplicate -", ofB, ofC},
 		},
-		"two pods lock partitions whose owners somebody removed": {
+		"two pods lock partitions whose owners were removed": {
 			change: func(n *snapshot) {
 				n.locksPartitions("b", placement.Between(0, 3))
 				n.owner.Record.State.Row = nil
@@ -120,18 +120,18 @@ func TestPartitionsFromOutside(t *testing.T) {
 			says:  []string{"pod b locks partitions 1, and annotation idalloc.dev/partition-owners does not give them to its id", "kubectl delete pod b -n shop"},
 			rows:  []string{"0 0 a owned >5m", "1 0 b stopping -", ofB, ofC},
 		},
-		"a pod locks a partition of nobody": {
+		"a pod locks a partition without an owner": {
 			change: func(n *snapshot) { n.stored().Owners[2] = placement.Of(4) },
 			finds:  []string{"partitionMismatch 5 c"},
 			rows:   []string{ofA, ofB, "4 2 c owned >5m", "5 - c stopping -"},
 		},
-		"partitions of nobody for ten minutes": {
+		"partitions without an owner for ten minutes": {
 			change: func(n *snapshot) { n.stored().Owners[2] = placement.Of(4); n.locksPartitions("c", placement.Of(4)) },
 			finds:  []string{"partitionUnowned 5 "},
 			says:   []string{"for 10m0s at least, as long as idalloc has not written the workload"},
 			rows:   []string{ofA, ofB, "4 2 c owned >5m", "5 - - unowned >10m"},
 		},
-		"partitions of nobody for a moment, as far as verify can see": {
+		"partitions without an owner for a moment, as far as verify can see": {
 			change: func(n *snapshot) {
 				n.stored().Owners[2] = placement.Of(4)
 				n.locksPartitions("c", placement.Of(4))
@@ -139,7 +139,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			},
 			warns: []string{"partitions 5 belong to no id, for 30s at least"},
 		},
-		"partitions of nobody while others wait for ever": {
+		"partitions without an owner while others wait for ever": {
 			change: func(n *snapshot) {
 				n.stored().Owners[2] = placement.Of(4)
 				n.locksPartitions("c", placement.Of(4))
@@ -207,13 +207,13 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) { n.locksPartitions("b", placement.Set{}); n.written = n.now },
 			rows:   []string{ofA, "2-3 1 b taking -", ofC},
 		},
-		"a pod let partitions go, and nobody takes them": {
+		"a pod let partitions go, and no other takes them": {
 			change: func(n *snapshot) { n.locksPartitions("b", placement.Of(3)) },
 			finds:  []string{"partitionNotTaken 2 b"},
 			says:   []string{"partitions 2 belong to id 1, and pod b, which has it, has not locked them for 5m0s at least"},
 			rows:   []string{ofA, "2 1 b taking -", "3 1 b owned >5m", ofC},
 		},
-		"a pod is paused, and nobody gives its partitions out": {
+		"a pod is paused, and no pod gives its partitions out": {
 			change: func(n *snapshot) { n.abstain("b") },
 			finds:  []string{"partitionNotTaken 2-3 b"},
 			warns:  []string{"pod b with id 1 works on no partitions"},
@@ -316,7 +316,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) { n.unwanted() },
 			warns:  []string{`annotation idalloc.dev/partition-count of Deployment/worker is gone, and 6 partitions stay in force`},
 		},
-		"somebody else damaged the owners": {
+		"the owners were damaged": {
 			change: func(n *snapshot) {
 				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.PartitionOwnersKey, Detail: "not the owners"}}
 				n.owner.Record.State.Row = nil
@@ -324,7 +324,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			finds: []string{"damaged  "},
 			says:  []string{"annotation idalloc.dev/partition-owners: not the owners: it counts as absent"},
 		},
-		"somebody removed the owners": {
+		"the owners were removed": {
 			change: func(n *snapshot) { n.owner.Record.State.Row = nil },
 			finds:  []string{pending, "partitionsChanged  "},
 			says:   []string{"does not say who owns which partitions although pods lock some"},

@@ -76,6 +76,24 @@ func ungated(f *facts) []about {
 	})
 }
 
+// untold finds agents to which the controller has proposed nothing for long.
+func untold(f *facts) []about {
+	return f.each(func(p pod) (words, bool) {
+		since := f.now.Sub(p.Created)
+		return words{theTime: short(since)}, p.byAgent && p.told == nil && p.live() && !p.Terminating && since >= startsWithin
+	})
+}
+
+// misled finds agents to which the controller proposes something of another owner.
+func misled(f *facts) []about {
+	return f.each(func(p pod) (words, bool) {
+		if p.told == nil || !p.live() || f.stranger(p) {
+			return nil, false
+		}
+		return words{theOther: p.told.Owner.String()}, p.told.Owner.String() != f.owner.String()
+	})
+}
+
 // graceless finds pods with an id that an ordinary deletion deletes by force.
 func graceless(f *facts) []about {
 	pods := f.those(func(p pod) bool { return p.live() && p.graceless && p.Receipt.Slot() >= 0 && !p.Receipt.Strict })

@@ -89,7 +89,7 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 			want: []brief{{Copied, -1, "other-a"}},
 			says: []string{"pod other-a", "is not a pod of Deployment/worker", "copied", "idalloc.dev/assignment-"},
 		},
-		"a pod of nobody works for another workload with the same labels": {change: func(n *snapshot) {
+		"a pod without a controller works for another workload with the same labels": {change: func(n *snapshot) {
 			n.add("z")
 			n.elsewhere("z", receipt.Locks)
 			n.edit("z", func(p *pod) { p.controller = "" })
@@ -103,7 +103,7 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 			},
 			want: []brief{{OtherOwner, -1, "a"}, {OtherOwner, -1, "b"}, {OtherOwner, -1, "c"}},
 		},
-		"a holder that somebody relabelled": {
+		"a holder that was relabelled": {
 			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Owned = false }) },
 			want:   []brief{{Foreign, 1, "b"}},
 			says:   []string{"pod b is not a pod of Deployment/worker (its labels are not those", "its receipt locks id 1", "kubectl delete pod b -n shop"},

@@ -44,7 +44,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 		// warns says that there must be a warning that the rollout would or may become stuck.
 		warns bool
 	}{
-		"nobody hands over": {
+		"no pod hands over": {
 			pod:  "x",
 			says: []string{"stuck: the rolling update of Deployment/worker is stuck. Pod x", "a, b, c", `{"maxSurge":0,"maxUnavailable":1}`, "kubectl patch deployment worker -n shop"},
 		},
@@ -102,7 +102,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 			},
 			warns: true,
 		},
-		"nobody is old any more": {
+		"no pod is old any more": {
 			change: func(n *snapshot) {
 				for name := range n.pods {
 					n.edit(name, func(p *pod) { p.revision = "6fb" })

@@ -16,7 +16,7 @@ import (
 func settledPods(count int) snapshot {
 	n := snapshot{
 		owner: store.Owner{
-			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"},
+			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: worker},
 			Count:   count,
 			Rollout: store.Rollout{MaxUnavailable: 1},
 			Record:  assignment.Record{Present: true, State: assignment.State{Slots: assignment.Slots{}}},
@@ -300,7 +300,7 @@ func TestCheck(t *testing.T) {
 			want: []brief{{HeldByDead, 2, "c"}},
 			says: []string{"after ten seconds", "idalloc gc deployment/worker -n shop"},
 		},
-		"nobody lives after a scale-down to 0": {
+		"no pod lives after a scale-down to 0": {
 			change: func(n *snapshot) {
 				n.owner.Count = 0
 				clear(n.pods)
@@ -351,7 +351,7 @@ func TestCheck(t *testing.T) {
 			},
 			want: []brief{{Changed, -1, ""}, {HeldTwice, 1, "z"}},
 		},
-		"somebody removed the map": {
+		"the map was removed": {
 			change: func(n *snapshot) { n.wipe() },
 			want:   []brief{{Changed, -1, ""}},
 			says:   []string{"idalloc gc deployment/worker -n shop", "holders keep their ids"},
@@ -369,7 +369,7 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) { n.lock("b", 2) },
 			want:   []brief{{OtherID, 1, "b"}, {HeldTwice, 2, "c"}},
 		},
-		"two holders whose entries somebody exchanged": {
+		"two holders whose entries were exchanged": {
 			change: func(n *snapshot) { n.name(0, "b"); n.name(1, "a") },
 			want:   []brief{{Mismatch, 0, "a"}, {Mismatch, 1, "b"}},
 		},
@@ -392,7 +392,7 @@ func TestCheck(t *testing.T) {
 			n.edit("b", func(p *pod) { p.phase = "Pending" })
 			n.now, n.written = time.Unix(1000, 0), time.Unix(980, 0)
 		}},
-		"somebody else damaged the map": {
+		"the map was damaged": {
 			change: func(n *snapshot) {
 				n.owner.Record.State.Slots = nil
 				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.Key, Detail: `not an id: "01"`}}
@@ -400,20 +400,20 @@ func TestCheck(t *testing.T) {
 			want: []brief{{Damaged, -1, ""}},
 			says: []string{`annotation idalloc.dev/assignment: not an id: "01": it counts as absent`},
 		},
-		"somebody damaged a receipt": {
+		"a receipt was damaged": {
 			change: func(n *snapshot) { n.damage(1) },
 			want:   []brief{{DamagedReceipt, 1, "b"}},
 			says:   []string{`annotation idalloc.dev/receipt: not a receipt: "x"`, "It locks id 1 and every partition"},
 		},
-		"somebody damaged a receipt, and the label says another's slot": {
+		"a receipt was damaged, and the label says another's slot": {
 			change: func(n *snapshot) { n.damage(2) },
 			want:   []brief{{OtherID, 1, "b"}, {DamagedReceipt, 2, "b"}, {HeldTwice, 2, "c"}},
 		},
-		"somebody damaged a receipt and removed its label": {
+		"a receipt was damaged and its label removed": {
 			change: func(n *snapshot) { n.damage(receipt.NoID) },
 			want:   []brief{{DamagedReceipt, -1, "b"}},
 		},
-		"somebody changed the labels of a holder": {
+		"the labels of a holder were changed": {
 			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.damage = "labels x" }) },
 			want:   []brief{{DamagedLabels, 1, "b"}},
 			says:   []string{"labels of pod b: labels x"},

@@ -60,6 +60,9 @@ func findings() []row {
 			"permit this workload."},
 		{Ungated, ungated, "pod {pod} has label " + receipt.AssignLabel + " and no scheduling gate, so its program runs without an id. See " + checks +
 			" for the policy that adds the gate, and run {delete}."},
+		{Untold, untold, "idalloc-controller has proposed nothing to pod {pod}, which has label " + receipt.AssignLabel + ": " + receipt.ByAgent + ", since it was made {since} ago. See " + checks +
+			": it may be away, or not know the kind of the workload. Pods with an id keep it."},
+		{Misled, misled, "annotation " + receipt.ProposalKey + " of pod {pod}, which is one of {owner}, names {other}. The controller writes it again within seconds. If it stays, see " + checks + "."},
 		{Foreign, foreign, "pod {pod} is not a pod of {owner} ({why}), and its receipt locks id {id}. No other pod gets the id while it lives. See who made or relabelled it. " +
 			"When nothing acts in it any more, run {delete}."},
 		{Waits, barred(false), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids, and none of them ends ({pods}). Delete one that is not needed."},

@@ -66,7 +66,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 			e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 			return e, nil
 		}
-		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref, n.pods[name].Receipt.Strict)...)
+		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref, p)...)
 		e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 	}
 	if missing := check.PolicyMissing(ctx, s); missing != "" {
@@ -126,7 +126,7 @@ func (f *facts) waitsFor(p pod) []string {
 		return []string{f.owner.String() + " is scaled to 0, so there is no id"}
 	}
 	reasons := p.behind()
-	if !p.sign() {
+	if !p.sign() && (!p.byAgent || p.told != nil) { // without a proposal an agent knows nothing to write
 		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, or no container runs it")
 	}
 	if !p.Owned {

@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 	} {
 		n := settledPods(2)
 		tc.change(&n)
-		e := n.explain(tc.pod, nil)
+		e := n.explain(tc.pod)
 		if reasons := strings.Join(e.Reasons, "\n"); !strings.Contains(e.Verdict, tc.verdict) || !strings.Contains(reasons, tc.says) || (tc.says == "" && reasons != "") {
 			t.Errorf("%s: %s\n%s", name, e.Verdict, reasons)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A planner can write no more into full annotations, so that pods wait beside ids that nobody has.
+// A planner can write no more into full annotations, so that pods wait beside ids that no pod has.
 func TestFullAnnotationsHideNoID(t *testing.T) {
 	const full, waiting = 5400, 3
 	n := settledPods(0)
@@ -20,6 +20,6 @@ func TestFullAnnotationsHideNoID(t *testing.T) {
 	}
 	r := reported(n)
 	if len(r.Findings) != 1 || r.Findings[0].Kind != Unheld || r.Findings[0].Pod != "waiter-0" || *r.Findings[0].ID != full {
-		t.Errorf("%d findings, want that id %d belongs to nobody while waiter-0 waits: %+v", len(r.Findings), full, r.Findings[:min(3, len(r.Findings))])
+		t.Errorf("%d findings, want that id %d belongs to no pod while waiter-0 waits: %+v", len(r.Findings), full, r.Findings[:min(3, len(r.Findings))])
 	}
 }

@@ -17,16 +17,19 @@ import (
 // permission is one that idalloc in a pod needs to get an id.
 type permission struct{ verb, group, resource, name string }
 
-// permissions returns what pods of an owner need.
-func permissions(owner store.Ref, strict bool) []permission {
+// permissions returns what a pod of an owner needs. An agent needs nothing of the owner.
+func permissions(owner store.Ref, p pod) []permission {
 	var all []permission
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
-		all = append(all, permission{verb, owner.GVR().Group, owner.GVR().Resource, owner.Name}, permission{verb, "", "pods", ""})
+		if !p.byAgent {
+			all = append(all, permission{verb, owner.GVR().Group, owner.GVR().Resource, owner.Name})
+		}
+		all = append(all, permission{verb, "", "pods", ""})
 	}
-	if owner.Rolls() {
+	if owner.Rolls() && !p.byAgent {
 		all = append(all, permission{"get", "apps", "replicasets", ""})
 	}
-	if strict {
+	if p.Receipt.Strict {
 		for _, verb := range []string{"get", "list", "create", "update", "delete"} {
 			all = append(all, permission{verb, store.Leases.Group, store.Leases.Resource, ""})
 		}
@@ -35,11 +38,11 @@ func permissions(owner store.Ref, strict bool) []permission {
 }
 
 // missing says which permissions the pod's service account lacks. It asks the API server, and says nothing if it may not ask.
-func missing(ctx context.Context, s *store.Store, pod *unstructured.Unstructured, owner store.Ref, strict bool) []string {
-	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
+func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructured, owner store.Ref, of pod) []string {
+	account, _, _ := unstructured.NestedString(whole.Object, "spec", "serviceAccountName")
 	account = cmp.Or(account, "default")
 	var lacks []string
-	for _, p := range permissions(owner, strict) {
+	for _, p := range permissions(owner, of) {
 		allowed, err := ask(ctx, s, owner.Namespace, account, p)
 		if err != nil {
 			return nil
@@ -55,8 +58,8 @@ func missing(ctx context.Context, s *store.Store, pod *unstructured.Unstructured
 	if len(lacks) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the pod's service account %s may not: %s; idalloc in the pod needs that, so bind a Role that permits it (kubectl idalloc enable %s/%s -n %s%s makes one)",
-		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace, map[bool]string{true: " --strict"}[strict])}
+	return []string{fmt.Sprintf("the pod's service account %s may not: %s; idalloc in the pod needs that, so bind a Role that permits it (kubectl idalloc enable %s/%s -n %s%s%s makes one)",
+		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace, map[bool]string{true: " --by=agent"}[of.byAgent], map[bool]string{true: " --strict"}[of.Receipt.Strict])}
 }
 
 // ask asks the API server whether RBAC allows something to a service account.

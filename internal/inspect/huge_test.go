@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// If somebody mistypes the count, the number of rows and findings depends on the pods and entries that exist.
+// If the count is mistyped, the number of rows and findings depends on the pods and entries that exist.
 func TestTwoBillionSlots(t *testing.T) {
 	n := settledPods(2)
 	n.owner.Count = math.MaxInt32

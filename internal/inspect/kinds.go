@@ -23,6 +23,8 @@ const (
 	OtherOwner          Kind = "otherOwner"
 	Stranded            Kind = "stranded"
 	Ungated             Kind = "ungated"
+	Untold              Kind = "untold"
+	Misled              Kind = "misled"
 	Foreign             Kind = "foreign"
 	Waits               Kind = "waits"
 	Barred              Kind = "barred"

@@ -76,11 +76,11 @@ func TestLeasesAreNoFailure(t *testing.T) {
 			change: func(n *snapshot) { n.leases.held[1] = lease(1, "b", n.now.Add(-time.Minute)) },
 			warns:  "pod b has not renewed the Lease of id 1 since 1970-01-01T00:15:40Z",
 		},
-		"nobody may look": {
+		"it may not look": {
 			change: func(n *snapshot) { n.leases.held, n.leases.denied = nil, errors.New("no") },
 			says:   "verify could not look at the Leases of strict mode: no",
 		},
-		"nobody may look, and no pod is strict": {
+		"it may not look, and no pod is strict": {
 			change: func(n *snapshot) { *n = settledPods(3); n.leases.denied = errors.New("no") },
 		},
 	} {
@@ -98,7 +98,7 @@ func TestLeasesAreNoFailure(t *testing.T) {
 	}
 }
 
-// A Lease of a free slot that counts no more keeps nobody from it.
+// A Lease of a free slot that counts no more keeps no pod from it.
 func TestALeaseThatIsOverHidesNoFreeID(t *testing.T) {
 	n := strictPods()
 	n.free(1)

@@ -114,10 +114,17 @@ type assigned struct {
 	gates []string
 	// given is the id that the program reads, empty before it has one.
 	given string
+	// byAgent says that idalloc in the pod locks what the controller proposes, and told is what that is, nil for nothing.
+	byAgent bool
+	told    *receipt.Proposal
 }
 
 func assignedOf(u *unstructured.Unstructured) assigned {
 	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey]}
+	a.byAgent = u.GetLabels()[receipt.AssignLabel] == receipt.ByAgent
+	if told, ok := receipt.ProposalOf(u); ok && a.byAgent {
+		a.told = &told
+	}
 	gates, _, _ := unstructured.NestedSlice(u.Object, "spec", "schedulingGates")
 	for _, g := range gates {
 		m, _ := g.(map[string]any)
@@ -135,6 +142,10 @@ func (p pod) behind() []string {
 	switch {
 	case len(p.gates) > 0:
 		return []string{"the pod has other scheduling gates (" + strings.Join(p.gates, ", ") + "): it gets an id when idalloc's gate is the last"}
+	case p.byAgent && p.told == nil:
+		return []string{"idalloc-controller has proposed nothing to the pod: it is away, or it does not know the workload; see " + checks + ". Pods with an id keep it meanwhile"}
+	case p.byAgent && p.told.Why != "":
+		return []string{"idalloc-controller proposes no id to the pod (" + p.told.Why + ")"}
 	case p.gated:
 		return []string{"the pod waits behind the scheduling gate " + gate + ", which idalloc-controller removes when it has given the pod an id; if an id is free and the pod waits on, see " + checks}
 	}

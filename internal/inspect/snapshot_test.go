@@ -54,7 +54,7 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 		"a canary":                 {store.Deployment, "worker-canary-5d9", "5d9", false},
 		"a ReplicaSet that the Deployment adopted":   {store.Deployment, "older", "", true},
 		"a pod that its controller has released":     {store.Deployment, "", "5d9", true},
-		"a pod of this StatefulSet":                  {store.StatefulSet, "worker", "", true},
+		"a pod of this StatefulSet":                  {store.StatefulSet, worker, "", true},
 		"a StatefulSet with the same labels":         {store.StatefulSet, "worker-canary", "", false},
 		"a Deployment whose name begins like this's": {store.Deployment, "worker-5d9-7c4", "7c4", false},
 	} {
@@ -71,16 +71,16 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 	}
 }
 
-// Somebody deleted a Deployment and left its pods, and a Deployment of another name selects them. Their ReplicaSet keeps its name.
+// A Deployment was deleted without its pods, and a Deployment of another name selects them. Their ReplicaSet keeps its name.
 func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 	for name, tc := range map[string]struct {
 		controller, kind, hash string
 		waits                  int
 	}{
-		"adopted":                 {apifake.OwnerUID, store.Deployment, "pod-template-hash", 1},
-		"of another Deployment":   {"u", store.Deployment, "pod-template-hash", 0},
-		"of a Rollout":            {"u", "Rollout", "rollouts-pod-template-hash", 0},
-		"nobody's, or not to see": {"", "", "pod-template-hash", 0},
+		"adopted":               {apifake.OwnerUID, store.Deployment, "pod-template-hash", 1},
+		"of another Deployment": {"u", store.Deployment, "pod-template-hash", 0},
+		"of a Rollout":          {"u", "Rollout", "rollouts-pod-template-hash", 0},
+		"no controller, or one that cannot be seen": {"", "", "pod-template-hash", 0},
 	} {
 		server := apifake.New(t)
 		server.Put(apifake.Owner(1))
@@ -106,7 +106,7 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 
 // A pod whose receipt is for another owner has a trace of idalloc, and locks nothing here. One with another pod's UID has none.
 func TestAReceiptForAnotherOwnerIsSeen(t *testing.T) {
-	owner := store.Owner{Ref: store.Ref{Kind: store.Deployment, Name: "worker"}}
+	owner := store.Owner{Ref: store.Ref{Kind: store.Deployment, Name: worker}}
 	for text, want := range map[string]bool{
 		`{"uid":"u","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`:     true,
 		`{"uid":"other","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`: false,

@@ -178,7 +178,7 @@ func TestWaitingLastsFromTheStartOfAClaimToItsEnd(t *testing.T) {
 	want("at the end", 0)
 }
 
-// An instance with an id plans seldom, so that nobody would hear that the foreign pods are gone.
+// An instance with an id plans seldom, so that it would not hear that the foreign pods are gone.
 func TestForeignPodsCountWhileTheInstanceWaits(t *testing.T) {
 	m, _ := stopped()
 	foreign := []proposal.Change{{ID: 1, Pod: "x"}, {ID: 2, Pod: "y"}}

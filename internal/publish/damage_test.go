@@ -61,7 +61,7 @@ func TestAnIDThatSomebodyPutThereIsRemoved(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, dataLink, fileID), []byte("3\n"), 0o600))
 	mustPublish(t, New(dir), without(identity.StatePending, 5))
 	if _, err := os.Stat(filepath.Join(dir, fileID)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("nobody has an id, and the file is there: %v", err)
+		t.Errorf("no id is held, and the file is there: %v", err)
 	}
 }
 

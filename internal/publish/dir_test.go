@@ -254,7 +254,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ dir, want string }{
 		"a file":            {file, "is not a directory: choose another one with --dir"},
-		"somebody's file":   {occupied, "exists and is not a link made by idalloc: remove it"},
+		"a foreign file":    {occupied, "exists and is not a link made by idalloc: remove it"},
 		"not a place to be": {"/proc/idalloc", "publishing to /proc/idalloc"},
 	} {
 		t.Run(name, func(t *testing.T) {

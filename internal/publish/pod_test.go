@@ -106,7 +106,7 @@ func TestTheNextProcessKnowsTheLastStop(t *testing.T) {
 func TestTheNextProcessKnowsOfAPause(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
 	if New(path).Paused() {
-		t.Error("nobody has paused it")
+		t.Error("it was not paused")
 	}
 	for _, paused := range []bool{false, true, true, false} {
 		if err := New(path).SetPaused(paused); err != nil {

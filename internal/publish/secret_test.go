@@ -43,6 +43,6 @@ func TestASecretThatCannotBeWrittenIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if secret, err := New(file).Secret(); err == nil {
-		t.Errorf("the secret is %q, and nobody can read it", secret)
+		t.Errorf("the secret is %q, and it cannot be read", secret)
 	}
 }

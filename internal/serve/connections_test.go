@@ -80,7 +80,7 @@ func TestPollsBeyondTheLimitAreToldToComeLater(t *testing.T) {
 	(<-answers).want(t, 200, `"count":7`)
 }
 
-// Whoever reaches the pod's address could keep its own program from hearing of changes.
+// Each client that reaches the pod's address could keep its own program from hearing of changes.
 func TestOthersLeaveHalfOfThePollsToThePod(t *testing.T) {
 	c := newConnections()
 	ask := func(peer string) (func(), bool) {

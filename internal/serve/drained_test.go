@@ -66,7 +66,7 @@ func TestDrainedRefuses(t *testing.T) {
 		says         string
 	}{
 		"when there is nothing to drain":    {refuse, "", self, nil, 409, "the id is in use"},
-		"when nobody waits":                 {nil, "", self, nil, 409, "--drain=http"},
+		"when nothing is awaited":           {nil, "", self, nil, 409, "--drain=http"},
 		"another pod":                       {never, "", "10.0.0.7:5", nil, 403, "only a container of this pod"},
 		"a proxy that knows the secret":     {never, "", self, []string{"Via", "x"}, 403, "the header Via says that a proxy passed the request on"},
 		"another site's page in a browser":  {never, "", self, []string{"Origin", "https://example.com"}, 403, "Origin"},

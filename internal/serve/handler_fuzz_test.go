@@ -25,7 +25,7 @@ type exchange struct {
 }
 
 // The handlers answer every request that Go's server can read. They do not panic, they answer no server error other than 503,
-// and they show an id only if it is held. mode chooses the state of the instance, and whether somebody waits for a report.
+// and they show an id only if it is held. mode chooses the state of the instance, and whether a report is awaited.
 func FuzzHandlers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, peer string, mode uint8) {
 		request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
@@ -69,7 +69,7 @@ func (x *exchange) serve(t *testing.T, mode uint8) {
 		server.OnDrained(func(said Report) error {
 			x.drained = append(x.drained, said.Token)
 			if mode&0x10 != 0 {
-				return errors.New("nobody asked for the id")
+				return errors.New("the id was not asked for")
 			}
 			return nil
 		})

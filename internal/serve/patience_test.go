@@ -137,8 +137,8 @@ func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
 			sent string
 			want time.Duration
 		}{
-			"half a request":              {"GET /readyz HTTP/1.1\r\n", readHeaderTimeout},
-			"an answer that nobody reads": {get("", ""), writeTimeout},
+			"half a request":             {"GET /readyz HTTP/1.1\r\n", readHeaderTimeout},
+			"an answer that is not read": {get("", ""), writeTimeout},
 		} {
 			begin := time.Now()
 			conn := connect(c.sent)

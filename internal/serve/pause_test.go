@@ -37,7 +37,7 @@ func TestAPauseBeginsAndEnds(t *testing.T) {
 		postTo(t, nil, target, self).want(t, 409, "--partitions and a drain hook")
 	}
 	if len(got) != 2 {
-		t.Errorf("somebody else paused it: %v", got)
+		t.Errorf("it was paused by another request: %v", got)
 	}
 	postTo(t, func(bool) error { return fs.ErrPermission }, "/v1/pause", self).want(t, 500, "permission denied")
 }

@@ -10,7 +10,7 @@ import (
 
 func TestEachPOSTNeedsTheSecret(t *testing.T) {
 	for _, wrong := range []string{"", "wrong", "righ", "rightt"} {
-		for _, required := range []string{secret, ""} { // nobody has said which it is
+		for _, required := range []string{secret, ""} { // it was not said which it is
 			s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
 			s.OnDrained(func(Report) error { t.Error("a word was taken"); return nil })
 			s.OnPause(func(bool) error { t.Error("it was paused"); return nil })

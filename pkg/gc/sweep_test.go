@@ -128,7 +128,7 @@ func TestSweep(t *testing.T) {
 		"leaves alone who may still take its slot": {
 			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Pod("a")}, slots: onlyA,
 		},
-		"keeps the slot of a pod that somebody relabelled": {
+		"keeps the slot of a pod that was relabelled": {
 			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{released(apifake.Holding("a", 0))}, slots: onlyA,
 		},
 		"leaves alone who never used idalloc": {owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Pod("a")}},
@@ -141,7 +141,7 @@ func TestSweep(t *testing.T) {
 		"restores a map that cannot be read": {
 			owner: damaged, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, want: Result{Restored: true, Wrote: true}, slots: onlyA,
 		},
-		"rewrites a map that cannot be read though nobody holds anything": {owner: damaged, want: Result{Restored: true, Wrote: true}, slots: "{}"},
+		"rewrites a map that cannot be read though nothing is held": {owner: damaged, want: Result{Restored: true, Wrote: true}, slots: "{}"},
 		"frees the slot of a strict pod that outlived its grace period": {
 			owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{strict},
 			want: Result{Victims: []Victim{{0, "a", "its pod has outlived its grace period, and the Lease of the slot protects what it may still do"}}, Wrote: true}, slots: "{}",

@@ -71,7 +71,7 @@ func TestFollowNoticesEveryLastingChange(t *testing.T) {
 	}
 }
 
-// A file that somebody put there by other means, without idalloc's link, is followed, too.
+// A file that was put there by other means, without idalloc's link, is followed, too.
 func TestFollowOfAFileWithoutTheLink(t *testing.T) {
 	dir := t.TempDir()
 	put := func(id identity.Identity) {

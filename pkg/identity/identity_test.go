@@ -28,7 +28,7 @@ func TestAnIdentityAsText(t *testing.T) {
 	}
 }
 
-// Whatever a program has put together, nobody acts without an id, or under one that cannot be.
+// Whatever a program has put together, no program acts without an id, or under one that cannot be.
 func TestAnIdentityThatCannotBe(t *testing.T) {
 	draining := assigned(0, 1)
 	draining.State = identity.StateDraining

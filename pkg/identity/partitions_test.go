@@ -67,7 +67,7 @@ func TestWithoutAnIDNothingIsOwned(t *testing.T) {
 	if got := assigned(3, 5).Without(identity.StateFenced).Partitions; got != (identity.Partitions{}) || got.Enabled() || !got.Owned().Empty() {
 		t.Errorf("an instance without partitions has %+v", got)
 	}
-	var id identity.Identity // somebody else wrote it
+	var id identity.Identity // another client wrote it
 	text := `{"state":"draining","id":null,"count":5,"stop":2,"partitions":{"count":64,"owned":"7","stopping":"8","stop":3,"tokens":{"7":1}}}`
 	if err := json.Unmarshal([]byte(text), &id); err != nil || !id.Partitions.Owned().Empty() || !id.Partitions.Stopping().Empty() || id.Stop != 2 {
 		t.Errorf("%+v, %v", id, err)

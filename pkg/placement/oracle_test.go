@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// every calls check with every division of p partitions among n ids and nobody, for all sets of members among these ids but the empty
+// every calls check with every division of p partitions among n ids and no owner, for all sets of members among these ids but the empty
 // one. An owner that is no member is among them. check must not keep the input.
 func every(p, n int, check func(in Input, owner []int)) {
 	for set := 1; set < 1<<n; set++ {

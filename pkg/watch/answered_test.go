@@ -25,7 +25,7 @@ func TestWhatAStreamSaysOfItsAnswers(t *testing.T) {
 		name    string
 		err     error
 		isWatch bool
-		// told says that somebody who waits for a change is woken.
+		// told says that a caller that waits for a change is woken.
 		told  bool
 		stale error
 		since int

@@ -85,7 +85,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// If nobody can say what is above a ReplicaSet, the ReplicaSet is not the answer.
+// If it is not known what is above a ReplicaSet, the ReplicaSet is not the answer.
 func TestResolveWithoutAnAnswer(t *testing.T) {
 	server := apifake.New(t)
 	server.Before(func(w http.ResponseWriter, _ *http.Request) bool {

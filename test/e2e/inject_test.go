@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,18 +138,33 @@ func injectByPolicy(ctx context.Context, namespace string) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// applyInjected is apply, by "kubectl idalloc inject -f - | kubectl apply -f -". kubectl finds the plugin beside the command idalloc.
+// applyInjected is apply, by "kubectl idalloc inject -f - | kubectl apply -f -".
 func (w *workload) applyInjected(ctx context.Context) {
+	GinkgoHelper()
+	Expect(w.kubectlIn(ctx, w.injected(ctx), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
+}
+
+// injected returns the manifests as "kubectl idalloc inject -f -" writes them.
+func (w *workload) injected(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	manifests, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "List", "items": []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, w.manifest.deployment},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	cmd := exec.CommandContext(ctx, "kubectl", "idalloc", "inject", "-f", "-")
+	injected, err := w.plugin(ctx, string(manifests), append([]string{"inject", "-f", "-"}, args...)...)
+	Expect(err).NotTo(HaveOccurred())
+	return injected
+}
+
+// plugin runs "kubectl idalloc". kubectl finds the plugin beside the command idalloc.
+func (w *workload) plugin(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "kubectl", append([]string{idalloc}, args...)...) //nolint:gosec // arguments of the tests
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(os.Getenv("E2E_IDALLOC"))+":"+os.Getenv("PATH"))
-	cmd.Stdin = strings.NewReader(string(manifests))
-	var injected, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &injected, &stderr
-	Expect(cmd.Run()).To(Succeed(), stderr.String())
-	Expect(w.kubectlIn(ctx, injected.String(), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("kubectl idalloc %s: %w: %s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String(), nil
 }

@@ -83,9 +83,9 @@ func (w *workload) grantLeases() {
 }
 
 // startLinked starts n replicas of the linked example and waits until they hold their ids.
-func startLinked(ctx context.Context, n int, changes ...change) (*workload, holders) {
+func startLinked(ctx context.Context, n int) (*workload, holders) {
 	GinkgoHelper()
-	w := prepare(ctx, linked, n, changes...)
+	w := prepare(ctx, linked, n)
 	w.apply(ctx)
 	h := w.held(ctx, n)
 	return w, h

@@ -43,7 +43,7 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 			}
 		})
 	}
-	for _, folder := range []string{"base", "policy", "inject", "assign"} {
+	for _, folder := range []string{"base", "agent", "policy", "inject", "assign"} {
 		t.Run(folder, func(t *testing.T) {
 			if _, err := render(t.Context(), folder); err != nil {
 				t.Error(err)

@@ -56,7 +56,7 @@ func TestTimeInWhichNobodyLookedDoesNotCount(t *testing.T) {
 			c.missed(w.decider)
 		})
 		if at < 15*minute {
-			t.Errorf("%s: pods go %s after the load has fallen, and nobody looked for 10m of that", name, at)
+			t.Errorf("%s: pods go %s after the load has fallen, without a look for 10m of that", name, at)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestTheTimeOfAMoveDoesNotCount(t *testing.T) {
 			w.stuck = map[int]bool{}
 			return
 		}
-		if !began { // somebody moves two partitions by hand, and the pod does not yield them
+		if !began { // a person moves two partitions by hand, and the pod does not yield them
 			began, w.stuck = true, map[int]bool{0: true}
 			w.target, w.foreign = swapped(w), ""
 		}
@@ -120,6 +120,6 @@ func TestWhoUndoesTheScalingIsNamedAndNotFought(t *testing.T) {
 		}
 	}
 	if w.ups < 2 || w.ups > 20 || undone != w.ups {
-		t.Errorf("the number of pods was raised %d times in an hour, and %d times it was noticed that somebody undid it", w.ups, undone)
+		t.Errorf("the number of pods was raised %d times in an hour, and %d times it was noticed that another client undid it", w.ups, undone)
 	}
 }

@@ -39,7 +39,7 @@ func TestAHandOnKubectlScaleIsCorrected(t *testing.T) {
 			w.run(3 * minute)
 			for _, d := range w.history[first:] {
 				if d.Action == decide.Scale {
-					t.Errorf("scaled within 3 minutes of somebody who scaled %s: %s", name, d.Why)
+					t.Errorf("scaled within 3 minutes of the client that scaled %s: %s", name, d.Why)
 				}
 			}
 			w.run(20 * minute)

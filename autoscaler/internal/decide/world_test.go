@@ -50,7 +50,7 @@ type world struct {
 	ours     bool         // it was an autoscaler
 	silent   bool         // the answers to writes are lost
 	full     int          // how many pods the cluster has room for, 0 for any number
-	frozen   bool         // nobody carries out a change of the number of pods
+	frozen   bool         // a change of the number of pods is not carried out
 
 	ups, downs, targets int
 	history             []decide.Decision

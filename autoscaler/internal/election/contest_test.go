@@ -32,5 +32,5 @@ func TestOnlyThatAnotherCandidateWasFirstIsNoError(t *testing.T) {
 			}
 		})
 	}
-	calm(logr.Discard()).Error(errors.New("nobody hears it"), "")
+	calm(logr.Discard()).Error(errors.New("it is not heard"), "")
 }

@@ -229,7 +229,7 @@ func TestAnAPIServerThatIsDownIsSaidOnce(t *testing.T) {
 	}
 }
 
-// Nobody knows whether fewer pods would have done while the workload could not be read.
+// It is not known whether fewer pods would have done while the workload could not be read.
 func TestTimeInWhichTheAPIServerIsDownDoesNotCount(t *testing.T) {
 	acts := func(down int) int {
 		r := newRig(t)

@@ -216,7 +216,7 @@ func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 		managers []any
 		want     string
 	}{
-		"nobody":                              {nil, ""},
+		"no manager":                          {nil, ""},
 		"an autoscaler":                       {[]any{wrote("kubectl", "example.com/note"), wrote(workload.FieldManager, target)}, ""},
 		"an undone rollout":                   {[]any{wrote(workload.FieldManager, "example.com/note"), wrote("kubectl-rollout", target)}, `field manager "kubectl-rollout"`},
 		"both, with the same":                 {[]any{wrote("helm", target), wrote(workload.FieldManager, target)}, ""},
@@ -246,7 +246,7 @@ func TestWhoScaledLastIsKnownAndWhen(t *testing.T) {
 		managers []any
 		who, at  string
 	}{
-		"nobody":                               {[]any{followed}, "", ""},
+		"no manager":                           {[]any{followed}, "", ""},
 		"an autoscaler":                        {[]any{ours, followed, forgotten}, workload.FieldManager, "2026-11-23T00:00:05Z"},
 		"a hand":                               {[]any{hand, followed}, "kubectl", "2026-11-23T00:00:05Z"},
 		"an autoscaler, not carried out":       {[]any{ours}, workload.FieldManager, ""},

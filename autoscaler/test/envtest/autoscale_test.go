@@ -27,7 +27,7 @@ import (
 
 var _ = Describe("The autoscaler", func() {
 	It("brings pods before their partitions, and takes partitions before their pods", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
+		w := deploy(ctx)
 		run(ctx, w.autoscaler())
 		w.loads(250)
 		w.settles(ctx, 3)
@@ -50,7 +50,7 @@ var _ = Describe("The autoscaler", func() {
 	})
 
 	It("says what is in the way, and ends with the workload", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
+		w := deploy(ctx)
 		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, name, types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"`+assignment.PartitionStrategyKey+`":"sticky"}}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -74,7 +74,7 @@ var _ = Describe("The autoscaler", func() {
 	})
 
 	It("names the permission that is missing", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
+		w := deploy(ctx)
 		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, example.AutoscalerAccount, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "deployments/scale") })
@@ -85,7 +85,7 @@ var _ = Describe("The autoscaler", func() {
 	})
 
 	It("is kept from scaling by the admission policy if its account has the mark of pods", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
+		w := deploy(ctx)
 		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, example.AutoscalerAccount, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		for i := range role.Rules {

@@ -60,7 +60,7 @@ func (w *scaled) prometheus() string {
 
 var _ = Describe("The command", func() {
 	It("scales with the flags of the example, shows metrics, and gives the lease back", func(ctx SpecContext) {
-		w := deploy(ctx, 1)
+		w := deploy(ctx)
 		kubeconfig, err := env.ControlPlane.WriteKubeconfig("autoscaler_"+w.Name, w.config)
 		Expect(err).NotTo(HaveOccurred())
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

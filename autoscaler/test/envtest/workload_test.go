@@ -64,14 +64,14 @@ func prepare(ctx SpecContext) *scaled {
 	return w
 }
 
-// deploy makes a workload of so many pods that divide partitions, and waits until each partition is owned.
-func deploy(ctx SpecContext, pods int32) *scaled {
+// deploy makes a workload of one pod that works on partitions, and waits until each partition is owned.
+func deploy(ctx SpecContext) *scaled {
 	GinkgoHelper()
 	w := prepare(ctx)
 	c := suite.Container("main")
 	c.Image = image
 	c.Env = append(c.Env, corev1.EnvVar{Name: "HTTP_ADDRESS", Value: "127.0.0.1:0"})
-	d := suite.Deployment(name, pods, suite.PodSpec(c))
+	d := suite.Deployment(name, 1, suite.PodSpec(c))
 	d.Annotations = map[string]string{
 		assignment.PartitionCountKey: strconv.Itoa(partitions), assignment.PartitionStrategyKey: placement.NameExternal,
 		assignment.PartitionFailoverAfterKey: "2s",
@@ -79,7 +79,7 @@ func deploy(ctx SpecContext, pods int32) *scaled {
 	Expect(w.Create(ctx, d)).To(Succeed())
 	w.loads(50)
 	w.follow(ctx)
-	w.settles(ctx, int(pods))
+	w.settles(ctx, 1)
 	return w
 }
 
@@ -162,7 +162,7 @@ func (w *scaled) follow(ctx SpecContext) {
 }
 
 // lawful checks that a target names members only, and that only ids go that own nothing. What a hand does is not judged: the spec of a
-// hand on kubectl scale has nobody else scale down.
+// hand on kubectl scale has no other client scale down.
 func lawful(before, after store.Owner) error {
 	row := assignment.Row{}
 	if p := before.Record.State.Row; p != nil {
@@ -211,7 +211,7 @@ type running struct {
 	err   error // once ended is closed
 }
 
-// run runs a loop until the spec ends, or somebody stops it.
+// run runs a loop until the spec ends, or stops it.
 func run(ctx SpecContext, l *loop.Loop) *running {
 	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{stop: cancel, ended: make(chan struct{})}

@@ -164,7 +164,7 @@ func TestTheQueuesOfARabbitMQ(t *testing.T) {
 				published[p]++
 			}
 		}
-		// The statistics are brought up to date each second. Nobody consumes, so all that was published waits.
+		// The statistics are brought up to date each second. Nothing consumes, so all that was published waits.
 		g.Eventually(func() (map[int]float64, error) {
 			r, err := s.Read(t.Context())
 			return r.Values, err

@@ -78,7 +78,9 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
 		return reconcile.Result{RequeueAfter: p.temper.conflicts.Next()}, nil
 	}
-	p.temper.conflicts.Reset()
+	if err == nil {
+		p.temper.conflicts.Reset()
+	}
 	return reconcile.Result{RequeueAfter: p.after}, err
 }
 
@@ -198,10 +200,11 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 		return d, true, nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
+	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now(), err)
 	if err != nil {
+		p.forget(p.ref)
 		return d, false, fmt.Errorf("plan: %w", err)
 	}
-	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now())
 	p.remember(written)
 	p.owner = written
 	p.world.Owner = p.ownerOf()

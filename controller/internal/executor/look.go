@@ -97,7 +97,7 @@ func (p *pass) list(ctx context.Context) error {
 		}
 		pods = unseen(pods, seen, list)
 	}
-	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would be nobody's, and none would be asked for its slot.
+	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would have no owner, and none would be asked for its slot.
 	if p.ref.Rolls() && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return foreign(pod, p.sets) }) {
 		if err := p.allSets(ctx); err != nil {
 			return err

@@ -63,7 +63,7 @@ func indexed(o client.Object) (values []string) {
 	} else if err == nil && r.State == receipt.Locks {
 		values = append(values, lockValue(r.Owner))
 	}
-	// Its program runs under an id of that owner for as long as it is told of no other one, whoever has the pod.
+	// Its program runs under an id of that owner for as long as it is told of no other one, whatever became of the pod.
 	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && from != r.Owner {
 		values = append(values, lockValue(from))
 	}

@@ -80,7 +80,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	for _, c := range d.Plan.Foreign {
 		if len(d.Waits) > 0 && p.seldom(string(about.UID), "SlotLockedByForeignPod "+c.Pod) {
 			p.event(ctx, about, store.EventWarning, "SlotLockedByForeignPod", fmt.Sprintf(
-				"nobody else gets id %d, because pod %s locks it, which is not of the workload: see who relabelled or made it, and delete it when nothing acts in it any more", c.ID, c.Pod))
+				"no pod gets id %d, because pod %s locks it, which is not of the workload: see who relabelled or made it, and delete it when nothing acts in it any more", c.ID, c.Pod))
 		}
 	}
 	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {

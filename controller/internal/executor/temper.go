@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"time"
@@ -19,7 +20,7 @@ type temper struct {
 	strangers bool
 	// seen has the names of pods that the cache has or had, of those that live or that the map names still.
 	seen map[string]bool
-	// wrote is the map as it was written last. Whoever undoes each write is not answered each time at once: the next one comes at until.
+	// wrote is the map as it was written last. One that was undone is not repeated at once each time: the next one comes at until.
 	wrote  assignment.State
 	undone pace.Undone
 	until  time.Time
@@ -65,8 +66,11 @@ func (t *temper) changed(now time.Time) {
 	t.writes = now.Add(t.unkept.Damping())
 }
 
-// proposed takes in a write of the map. One that repeats the last one says that somebody undid that.
-func (t *temper) proposed(next assignment.State, now time.Time) {
+// proposed takes in a write of the map. One that repeats the last one says that it was undone, be it at once, by an admission webhook.
+func (t *temper) proposed(next assignment.State, now time.Time, err error) {
+	if errors.Is(err, store.ErrConflict) {
+		return
+	}
 	t.until = time.Time{}
 	if maps.Equal(next.Slots, t.wrote.Slots) && maps.Equal(next.Handover, t.wrote.Handover) && next.Row.Same(t.wrote.Row) {
 		t.undone.Again(now)

@@ -1,10 +1,12 @@
 package executor
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -13,24 +15,38 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 	row := func(count int) *assignment.Row {
 		return &assignment.Row{Count: count, Strategy: placement.DefaultName, Owners: placement.Owners{0: placement.Between(0, count-1)}}
 	}
-	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
-	end := now.Add(time.Minute)
-	var k temper
-	for now.Before(end) {
-		if k.damped(now) <= 0 {
-			k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}, now)
-			writes++
+	for _, undone := range []error{nil, fmt.Errorf("plan: %w", store.ErrNotKept), fmt.Errorf("plan: %w", store.ErrRefused)} {
+		now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+		end := now.Add(time.Minute)
+		var k temper
+		for now.Before(end) {
+			if k.damped(now) <= 0 {
+				k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}, now, undone)
+				writes++
+			}
+			now = now.Add(50 * time.Millisecond)
 		}
-		now = now.Add(50 * time.Millisecond)
+		if writes < 5 || writes > 20 {
+			t.Errorf("%v: %d writes in a minute", undone, writes)
+		}
+		if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}, now, undone); k.damped(now) > 0 {
+			t.Errorf("%v: another map waits for %s", undone, k.damped(now))
+		}
+		if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}, now, undone); k.damped(now) > 0 {
+			t.Errorf("%v: another row waits for %s", undone, k.damped(now))
+		}
 	}
-	if writes < 5 || writes > 20 {
-		t.Errorf("%d writes in a minute", writes)
+}
+
+// Another write came first. The owner is read, and the plan is written at once.
+func TestAConflictIsNoReasonToWriteTheMapLater(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	var k temper
+	for range 3 {
+		k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}}, now, store.ErrConflict)
 	}
-	if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}, now); k.damped(now) > 0 {
-		t.Errorf("another map waits for %s", k.damped(now))
-	}
-	if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}, now); k.damped(now) > 0 {
-		t.Errorf("another row waits for %s", k.damped(now))
+	if k.damped(now) > 0 {
+		t.Errorf("the map waits for %s", k.damped(now))
 	}
 }
 

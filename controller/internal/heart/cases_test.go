@@ -176,7 +176,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	case "":
 	case "old":
 		p.Controller = "old"
-	case "released": // somebody relabelled it, so no object controls it
+	case "released": // it was relabelled, so no object controls it
 		p.Controller, p.Owned = "", false
 	case "elsewhere": // another object controls it, and its receipt is for that owner
 		p.Controller, p.Owned, p.Receipt = "other", false, receipt.Receipt{Share: receipt.Nothing()}
@@ -214,7 +214,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
 	case "hidden":
 		p.Hidden = true
-	case "unlocked": // somebody removed the receipt
+	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "copied": // its annotations say that it has begun, and its gate that it has not
 		p.ID, p.Count = rest, "9"

@@ -151,7 +151,7 @@ func (v *view) input() proposal.Input {
 	return in
 }
 
-// state is what the owner says, without entries that name a pod for another slot than that of its ordinal: somebody wrote them, or they are of an
+// state is what the owner says, without entries that name a pod for another slot than that of its ordinal: they were written by hand, or are of an
 // earlier pod of that name. Once it has begun, the pod would keep the id.
 func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}

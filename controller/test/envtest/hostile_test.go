@@ -119,7 +119,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		Expect(events(ctx, ns, "SlotLockedByForeignPod")).To(BeEmpty())
 	})
 
-	It("proposes no id that a pod of nobody locks, although the map does not name it", func(ctx SpecContext) {
+	It("proposes no id that a pod without a controller locks, although the map does not name it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{"app": "foreign"}}, Spec: template().Spec}
 		foreign.Spec.SchedulingGates = nil

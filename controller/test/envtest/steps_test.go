@@ -52,7 +52,7 @@ var _ = Describe("the controller", func() {
 		haveIDs(ctx, ns, 2)
 	})
 
-	It("writes a receipt again that somebody removed", func(ctx SpecContext) {
+	It("writes a receipt again that was removed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
 		create(ctx, ns, deployment(2))

@@ -88,7 +88,7 @@ func (m *model) look(view [mostPods]object) []action {
 	}
 	for i, o := range view {
 		for slot := range m.slots {
-			if m.wild && m.central(i) && o.gated && !o.term && o.id == nobody && o.state != locks {
+			if m.wild && m.central(i) && o.gated && !o.term && o.id == noID && o.state != locks {
 				add(action{do: take, pod: i, slot: int8(slot)})
 			}
 		}
@@ -224,7 +224,7 @@ func (m *model) world(view [mostPods]object, listed []heart.Lock, state assignme
 			continue // it locks no slot of this owner
 		}
 		if m.central(i) && (m.without == forgets || m.without == byGate && o.gated) {
-			o.gated, o.begun, o.id = true, false, nobody
+			o.gated, o.begun, o.id = true, false, noID
 		}
 		p := heart.Pod{
 			Pod: proposal.Pod{
@@ -239,7 +239,7 @@ func (m *model) world(view [mostPods]object, listed []heart.Lock, state assignme
 		} else {
 			p.Receipt = is
 		}
-		if o.id != nobody {
+		if o.id != noID {
 			p.ID = strconv.Itoa(int(o.id))
 		}
 		if p.Agent {

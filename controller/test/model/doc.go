@@ -5,7 +5,7 @@
 // What a controller decides on may be old. Its view of each pod is whatever its watch showed at any time, and each count and each map of the owner is
 // possible at each step. So no plan and no foreign write of the map can bring in a history that is not explored. What else goes wrong: a controller
 // forgets everything and sees pods as they once were, two controllers lead at once, writes get no answer and arrive at any later time or never, pods
-// are deleted and replaced, and somebody removes gates. A receipt that somebody removes, and a pod that comes from another owner, are beyond what the
+// are deleted and replaced, and gates are removed by hand. A receipt that is removed, and a pod that comes from another owner, are beyond what the
 // proof assumes. They are explored apart: the harm ends.
 //
 // An agent may take at any time what any map proposes, and begins when its own pod says that T3 has confirmed the very receipt that it wrote. It may list by

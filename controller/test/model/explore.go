@@ -7,7 +7,7 @@ type result struct {
 	states int
 	// two is the shortest history in which two programs run under one id, nil if there is none.
 	two []string
-	// moments counts the worlds in which two do so after somebody broke what the proof assumes.
+	// moments counts the worlds in which two do so after a receipt was removed or a pod changed hands, which breaks what the proof assumes.
 	moments int
 	// stuck says how the first world that does not come to rest as it should does not, and after what.
 	stuck []string

@@ -81,7 +81,7 @@ func TestNoTwoRunUnderOneID(t *testing.T) {
 	t.Logf("%d states in all", check(t, worlds))
 }
 
-// Somebody who removes the receipt of a live pod breaks what the proof assumes, and who gives a pod another owner does, too. Then two may run under one
+// To remove the receipt of a live pod, or to give a pod another owner, breaks what the proof assumes. Then two may run under one
 // id, and not for good. A controller that sees both has neither begin beside the other.
 func TestWhatTheProofDoesNotAssumeHeals(t *testing.T) {
 	check(t, map[string]budget{
@@ -107,7 +107,7 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 				b.without = without
 				r := explore(b)
 				if r.two == nil {
-					t.Fatalf("nobody noticed in %d states", r.states)
+					t.Fatalf("no state out of %d shows it", r.states)
 				}
 				t.Logf("%d states\n%s", r.states, strings.Join(r.two, "\n"))
 			})
@@ -124,7 +124,7 @@ func TestEachStepWithoutWhichPodsWaitIsMissed(t *testing.T) {
 		}
 		r := explore(b)
 		if r.stuck == nil {
-			t.Errorf("%s: nobody noticed in %d states", without, r.states)
+			t.Errorf("%s: no state out of %d shows it", without, r.states)
 		}
 		t.Logf("%s\n%s", without, strings.Join(r.stuck, "\n"))
 	}

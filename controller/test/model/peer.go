@@ -62,7 +62,7 @@ func (m *model) freshPeer(i int) peer {
 	if m.central(i) {
 		return peer{}
 	}
-	return peer{alive: true, tenure: peerThatStarts(nobody), work: nobody}
+	return peer{alive: true, tenure: peerThatStarts(noID), work: noID}
 }
 
 // peerThatStarts is the tenure of a process that finds out under which id an earlier process may have left work.
@@ -170,7 +170,7 @@ func (*model) hear(w *world, i int) {
 func (p *peer) forgetLate() { p.late, p.from, p.to, p.toState, p.toSlot = false, 0, 0, 0, 0 }
 
 func (*model) stop(w *world, i int) {
-	w.peers[i].work = nobody
+	w.peers[i].work = noID
 	w.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Stopped(duty.Part{All: true}) })
 }
 

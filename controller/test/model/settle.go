@@ -171,9 +171,9 @@ func (m *model) wrong(w *world, count int) string {
 			id = w.peers[i].tenure.working // an earlier process may have left that
 		}
 		switch {
-		case id != nobody && int(id) < count:
+		case id != noID && int(id) < count:
 			held++
-		case id != nobody:
+		case id != noID:
 			above++
 		case w.pods[i].gated && !w.pods[i].foreign, !m.central(i):
 			waiting++

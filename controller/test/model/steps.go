@@ -173,15 +173,15 @@ func (m *model) faults(w world, i int) (out []edge) {
 		})
 	}
 	if w.opened > 0 && o.gated {
-		add("loses its gate to somebody", func(to *world, o *object) {
+		add("loses its gate", func(to *world, o *object) {
 			to.opened--
 			o.gated = false
 		})
 	}
 	if w.removed > 0 && o.bytes != 0 && !o.foreign {
-		add("loses its receipt to somebody", func(to *world, o *object) {
+		add("loses its receipt", func(to *world, o *object) {
 			to.removed--
-			o.bytes, o.state, o.slot, o.begun = 0, 0, nobody, false
+			o.bytes, o.state, o.slot, o.begun = 0, 0, noID, false
 		})
 	}
 	if o.locksThere && o.gated && !o.term {

@@ -9,7 +9,7 @@ import (
 const (
 	mostPods        = 3
 	mostControllers = 2
-	nobody          = int8(receipt.NoID)
+	noID            = int8(receipt.NoID)
 	locks           = int8(receipt.Locks)
 	waits           = int8(receipt.Waits)
 )
@@ -45,7 +45,7 @@ type budget struct {
 	agents int
 	// adopted says that the first pod locks another owner's id 0. Its program may begin under that at any time, and this owner may adopt it.
 	adopted bool
-	// copied says that each pod is made with an id in its annotations, because somebody copied those of another pod.
+	// copied says that each pod is made with an id in its annotations, because those of another pod were copied.
 	copied bool
 	// deployment says that the owner is a Deployment: the controller removes pods above the count.
 	deployment bool
@@ -56,7 +56,7 @@ type budget struct {
 	// writes is how many receipts are written in each pod's place at most.
 	writes uint8
 	// crashes, unanswered, deletions, opened and removed are how often that happens: a controller or the process of a peer or an agent ends, a write gets no answer, a
-	// pod is deleted, somebody removes a gate, and somebody removes a receipt.
+	// pod is deleted, a gate is removed by hand, and so is a receipt.
 	crashes, unanswered, deletions, opened, removed uint8
 	without                                         step
 }
@@ -139,7 +139,7 @@ func (m *model) first() world {
 		w.peers[i] = m.freshPeer(i)
 	}
 	if m.adopted {
-		w.pods[0] = object{state: locks, bytes: 1, id: nobody, gated: true, foreign: true, locksThere: true}
+		w.pods[0] = object{state: locks, bytes: 1, id: noID, gated: true, foreign: true, locksThere: true}
 		w.wrote[0] = 1
 	}
 	for c := range m.controllers {
@@ -149,7 +149,7 @@ func (m *model) first() world {
 }
 
 func (m *model) newPod(i int, generation uint8) object {
-	o := object{generation: generation, slot: nobody, id: nobody, gated: m.central(i)}
+	o := object{generation: generation, slot: noID, id: noID, gated: m.central(i)}
 	if m.copied {
 		o.id = 0
 	}
@@ -181,7 +181,7 @@ func (m *model) replace(w *world, i int) {
 	w.peers[i] = m.freshPeer(i)
 }
 
-// works returns the id under which the pod's program runs, or nobody. A gated pod's runs from the moment that its gate is gone until the object is
+// works returns the id under which the pod's program runs, or noID. A gated pod's runs from the moment that its gate is gone until the object is
 // gone. Another owner's ids are others.
 func (m *model) works(w *world, i int) int8 {
 	o := w.pods[i]
@@ -189,7 +189,7 @@ func (m *model) works(w *world, i int) int8 {
 	case !m.central(i):
 		return w.peers[i].work
 	case o.gated || o.foreign:
-		return nobody
+		return noID
 	}
 	return o.id
 }
@@ -199,7 +199,7 @@ func (m *model) two(w *world) bool {
 	for i := range m.pods {
 		id := m.works(w, i)
 		for j := range i {
-			if id != nobody && m.works(w, j) == id {
+			if id != noID && m.works(w, j) == id {
 				return true
 			}
 		}
@@ -218,7 +218,7 @@ func (m *model) apply(w *world, q write) (answer bool) {
 		if o.bytes != q.test && m.without != noSwap {
 			return false
 		}
-		o.state, o.slot, o.bytes, o.begun, o.locksThere = waits, nobody, q.bytes, false, false
+		o.state, o.slot, o.bytes, o.begun, o.locksThere = waits, noID, q.bytes, false, false
 		if q.do == take {
 			o.state, o.slot = locks, q.slot
 		}

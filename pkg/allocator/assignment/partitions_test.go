@@ -125,7 +125,7 @@ func TestWhatTheUserWantsOfPartitions(t *testing.T) {
 		"a target that is none": {map[string]string{PartitionCountKey: "4", PartitionTargetKey: `{"0":"4"}`}, Wish{Count: 4, HasCount: true, FailoverAfter: DefaultFailoverAfter}, []string{PartitionTargetKey}},
 	} {
 		got := DecodeWish(tc.annotations)
-		var bad []string
+		bad := make([]string, 0, len(got.Problems))
 		for _, p := range got.Problems {
 			bad = append(bad, p.Key)
 		}

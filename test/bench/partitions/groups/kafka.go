@@ -47,7 +47,7 @@ func openKafka(group ...kgo.Opt) func(context.Context, options, *book) (system, 
 				return err
 			}
 			c.running.Go(func() { consume(ctx, client, m) })
-			m.end = func() { end(client, m) }
+			m.end = func() { end(client, m) } //nolint:contextcheck // a member ends after the context of its start
 			return nil
 		}
 		return c, nil

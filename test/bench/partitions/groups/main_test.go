@@ -100,7 +100,7 @@ func TestWhatFailsEndsThePlay(t *testing.T) {
 }
 
 func TestTheResultsAreWrittenDown(t *testing.T) {
-	var results []result
+	results := make([]result, 0, len(contenders())*len(scenes()))
 	for _, c := range contenders() {
 		for i, scene := range scenes() {
 			r := result{contender: c, scene: scene, most: 6}

@@ -123,7 +123,7 @@ func (g *stage) settle(ctx context.Context, n int) error {
 	if err != nil {
 		return context.Cause(ctx)
 	}
-	return pause(ctx, rand.N(g.apart+1))
+	return pause(ctx, rand.N(g.apart+1)) //nolint:gosec // no secret
 }
 
 func (g *stage) join(ctx context.Context, n int) error {

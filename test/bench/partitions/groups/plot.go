@@ -15,18 +15,20 @@ import (
 const (
 	width  = 28 * vg.Centimeter
 	height = 13 * vg.Centimeter
-	// apart is how far contenders are from each other, and wide how wide the points of one lie, where 1 is between two scenes.
-	apart, wide = 0.14, 0.1
+	// apart is how far contenders are from each other, and wide how wide the line of one is, where 1 is between two scenes.
+	apart, wide = 0.14, 0.11
+	thick       = 3 // points
+	samples     = 30
 	// legend is the width of the legend.
 	legend = 1.4
 	// least is what is drawn for less, most for more.
 	least, most = 10 * time.Millisecond, 100 * time.Second
 )
 
-// draw draws a point for each partition that moved, and a ring for each that rested though it stayed.
+// draw draws the times of each scene, from the shortest to the longest: those of partitions that moved, and dashed those of others.
 func draw(results []result, path string) error {
 	p := plot.New()
-	p.Title.Text = "How long a partition rests. Filled: it moved. Hollow: it stayed with its member"
+	p.Title.Text = "How long partitions rest, each line from the shortest to the longest. Dashed: though they stay with their member"
 	p.Y.Label.Text = "seconds"
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Legend.Top, p.Legend.Padding = true, vg.Points(3)
@@ -36,17 +38,17 @@ func draw(results []result, path string) error {
 	for i, r := range results {
 		at := float64(i%len(scenes())) + apart*(float64(i/len(scenes()))-float64(n-1)/2)
 		for _, kind := range []struct {
-			times []time.Duration
-			shape gonumdraw.GlyphDrawer
-		}{{r.moved, gonumdraw.CircleGlyph{}}, {r.stayed, gonumdraw.RingGlyph{}}} {
-			s, err := plotter.NewScatter(points(kind.times, at))
+			times  []time.Duration
+			dashes []vg.Length
+		}{{r.moved, nil}, {r.stayed, []vg.Length{vg.Points(1.5)}}} {
+			l, err := plotter.NewLine(curve(kind.times, at))
 			if err != nil {
 				return err
 			}
-			s.GlyphStyle = gonumdraw.GlyphStyle{Color: plotutil.Color(i / len(scenes())), Shape: kind.shape, Radius: vg.Points(1.8)}
-			p.Add(s)
-			if i%len(scenes()) == 0 && kind.shape == (gonumdraw.CircleGlyph{}) {
-				p.Legend.Add(r.name, s)
+			l.LineStyle = gonumdraw.LineStyle{Color: plotutil.Color(i / len(scenes())), Width: vg.Points(thick), Dashes: kind.dashes}
+			p.Add(l)
+			if i%len(scenes()) == 0 && kind.dashes == nil {
+				p.Legend.Add(r.name, l)
 			}
 		}
 	}
@@ -56,11 +58,16 @@ func draw(results []result, path string) error {
 	return p.Save(width, height, path)
 }
 
-// points spreads times from left to right, in their order.
-func points(times []time.Duration, at float64) plotter.XYs {
-	all := make(plotter.XYs, len(times))
-	for i, d := range times {
-		all[i] = plotter.XY{X: at + wide*(float64(i)/float64(max(1, len(times)-1))-0.5), Y: min(max(d, least), most).Seconds()}
+// curve spreads times from left to right, in their order. Of many it takes some.
+func curve(times []time.Duration, at float64) plotter.XYs {
+	if len(times) == 0 {
+		return nil
+	}
+	all := make(plotter.XYs, samples)
+	for i := range all {
+		part := float64(i) / (samples - 1)
+		d := times[int(part*float64(len(times)-1)+0.5)]
+		all[i] = plotter.XY{X: at + wide*(part-0.5), Y: min(max(d, least), most).Seconds()}
 	}
 	return all
 }

@@ -40,7 +40,8 @@ func seconds(times []time.Duration) (median, longest string) {
 }
 
 func rows(results []result) [][]string {
-	lines := [][]string{titles()}
+	lines := make([][]string, 1, 1+len(results))
+	lines[0] = titles()
 	for _, r := range results {
 		lines = append(lines, row(r))
 	}

@@ -1,0 +1,139 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// agentPartitions is a number that three and four pods divide without a rest.
+const agentPartitions = 12
+
+var _ = Describe("A Deployment for whose sidecars the controller plans", Serial, Ordered, func() {
+	BeforeAll(func(ctx SpecContext) { controllerByManifests(ctx) }, NodeTimeout(patience))
+
+	It("divides its partitions without a right on the workload, and keeps what it has while the controller is away", func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, bare, rolling("1", "0"), sharesByAgents)
+		w.divide(agentPartitions)
+		w.becomeAgents(ctx)
+		w.applyAgents(ctx)
+		w.divided(ctx, 3)
+		before := w.held(ctx, 3)
+		w.expectNoRights(ctx)
+
+		By("more pods, and fewer")
+		w.scale(ctx, "5")
+		w.divided(ctx, 5)
+		expectKept(before, w.held(ctx, 5))
+		w.scale(ctx, "3")
+		w.divided(ctx, 3)
+		before = w.held(ctx, 3)
+
+		By("the controller is away: a process that ends goes on under its lock, and a new pod waits")
+		scaleController(ctx, "0")
+		lock := w.receiptOf(ctx, before[1])
+		restarts := w.restarts(ctx, before[1], idalloc)
+		running, err := processes(before[1])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(syscall.Kill(running[idalloc], syscall.SIGKILL)).To(Succeed())
+		Eventually(func(g Gomega, ctx context.Context) {
+			g.Expect(w.restarts(ctx, before[1], idalloc)).To(Equal(restarts + 1))
+			g.Expect(w.receiptOf(ctx, before[1])).NotTo(Equal(lock), "the new process has not written its lock")
+		}).WithContext(ctx).Should(Succeed())
+		Expect(w.held(ctx, 3)).To(Equal(before))
+		w.divided(ctx, 3)
+		w.scale(ctx, "4")
+		Eventually(func(g Gomega, ctx context.Context) {
+			pods, err := w.pods(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			fresh := slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Annotations[receipt.Key] != "" })
+			g.Expect(fresh).To(HaveLen(1))
+			g.Expect(w.explained(ctx, fresh[0].Name)).To(ContainSubstring("idalloc-controller has proposed nothing"))
+		}).WithContext(ctx).Should(Succeed())
+		w.divided(ctx, 3)
+
+		By("it is back")
+		scaleController(ctx, "2")
+		w.divided(ctx, 4)
+		expectKept(before, w.held(ctx, 4))
+		w.restart(ctx)
+		w.held(ctx, 4)
+		w.divided(ctx, 4)
+		w.verify(ctx)
+	}, SpecTimeout(4*patience))
+})
+
+// sharesByAgents has the program work on the partitions that the files name. Its template asks for a sidecar that is told of partitions.
+func sharesByAgents(s *appsv1.DeploymentSpec) {
+	metav1.SetMetaDataAnnotation(&s.Template.ObjectMeta, "inject.idalloc.dev/partitions", "true")
+	s.Template.Spec.Containers[0].Command = []string{program, "share"}
+}
+
+// becomeAgents gives the workload the account of config/agent.
+func (w *workload) becomeAgents(ctx context.Context) {
+	GinkgoHelper()
+	agents, err := render(ctx, "agent")
+	Expect(err).NotTo(HaveOccurred())
+	w.manifest.serviceAccount, w.manifest.role, w.manifest.binding = agents.serviceAccount, agents.role, agents.binding
+}
+
+// applyAgents is applyInjected with the label for agents. Only the test's program answers the hook of the sidecar, by a command.
+func (w *workload) applyAgents(ctx context.Context) {
+	GinkgoHelper()
+	option := regexp.MustCompile(`(?m)^( *)- --partitions$`)
+	manifests := w.injected(ctx, "--by=agent")
+	Expect(manifests).To(And(MatchRegexp(option.String()), ContainSubstring("idalloc.dev/assign: agent")))
+	Expect(w.kubectlIn(ctx, option.ReplaceAllString(manifests, "$0\n$1- --drain-exec=/worker stopped"), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
+}
+
+// expectNoRights sees that the account of the pods may do nothing with workloads.
+func (w *workload) expectNoRights(ctx context.Context) {
+	GinkgoHelper()
+	as := "--as=system:serviceaccount:" + w.namespace + ":" + w.manifest.serviceAccount.Name
+	for _, verb := range []string{"get", "list", "watch", "patch", "update"} {
+		for _, resource := range []string{"deployments.apps/" + name, "replicasets.apps"} {
+			says, err := w.kubectl(ctx, "auth", "can-i", verb, resource, as)
+			Expect(err).To(HaveOccurred(), "kubectl exits with 1")
+			Expect(strings.TrimSpace(says)).To(Equal("no"), verb+" "+resource)
+		}
+	}
+	Expect(w.kubectl(ctx, "auth", "can-i", "patch", "pods", as)).To(ContainSubstring("yes"))
+}
+
+func (w *workload) receiptOf(ctx context.Context, pod string) string {
+	GinkgoHelper()
+	p, err := client.CoreV1().Pods(w.namespace).Get(ctx, pod, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return p.Annotations[receipt.Key]
+}
+
+// explained returns what "kubectl idalloc explain" says of a pod.
+func (w *workload) explained(ctx context.Context, pod string) string {
+	GinkgoHelper()
+	says, err := w.plugin(ctx, "", "explain", pod, "-n", w.namespace)
+	Expect(err).NotTo(HaveOccurred())
+	return says
+}
+
+// scaleController sets the number of the controller's pods, and waits until they are there or gone.
+func scaleController(ctx context.Context, replicas string) {
+	GinkgoHelper()
+	w := &workload{namespace: "idalloc-system"}
+	Expect(w.kubectl(ctx, "scale", "deployment", "idalloc-controller", "--replicas="+replicas)).Error().NotTo(HaveOccurred())
+	Expect(w.kubectl(ctx, "rollout", "status", "deployment/idalloc-controller", "--timeout=2m")).Error().NotTo(HaveOccurred())
+	if replicas == "0" {
+		Expect(w.kubectl(ctx, "wait", "pod", "-l", "app.kubernetes.io/name=idalloc-controller", "--for=delete", "--timeout=2m")).Error().NotTo(HaveOccurred())
+	}
+}
