@@ -47,6 +47,28 @@ type seenAgent struct {
 	receipt receipt.Receipt
 	settled bool
 	failed  time.Time
+	// wrote is what it was told last. Whoever undoes each write is not answered each time at once: the next one comes at until.
+	wrote  string
+	undone pace.Undone
+	until  time.Time
+}
+
+// damped returns for how long the agent is not told this.
+func (s *seenAgent) damped(text string, now time.Time) time.Duration {
+	if text != s.wrote {
+		return 0
+	}
+	return s.until.Sub(now)
+}
+
+// told takes in that the agent was told this. If it is what it was told before, somebody undid that.
+func (s *seenAgent) told(text string, now time.Time) {
+	s.until = time.Time{}
+	if text == s.wrote {
+		s.undone.Again(now)
+		s.until = now.Add(s.undone.Damping())
+	}
+	s.wrote = text
 }
 
 type holder struct {
@@ -59,7 +81,8 @@ func (m *memory) see(q *heart.Pod, now time.Time) {
 	was, there := m.agents[q.UID]
 	c := q.Proposal.Confirmed
 	confirmed := func(r receipt.Receipt) bool { return c != nil && c.Write == r.Write && !c.Slot && c.Partitions.Empty() }
-	is := seenAgent{receipt: q.Receipt}
+	is := was
+	is.receipt, is.settled, is.failed = q.Receipt, false, time.Time{}
 	switch {
 	case !there:
 		is.settled = heart.Noted(q.Receipt)
@@ -175,6 +198,13 @@ func (p *pass) planned(d proposal.Decision) {
 
 // propose tells processes what is proposed to them, those first whose locks are confirmed.
 func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
+	agents, now := p.temper.memory.agents, p.store.Clock.Now()
+	all = slices.DeleteFunc(all, func(b heart.Propose) bool {
+		s := agents[b.Next.UID]
+		left := s.damped(b.Next.Encode(), now)
+		p.sooner(left)
+		return left > 0
+	})
 	slices.SortStableFunc(all, func(a, b heart.Propose) int { return cmp.Compare(min(len(b.Text), 1), min(len(a.Text), 1)) })
 	if rest := slices.IndexFunc(all, func(b heart.Propose) bool { return b.Text == "" }); rest >= 0 && len(all) > rest+batch {
 		all = all[:rest+batch]
@@ -187,6 +217,9 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 			p.metrics.conflicts.Inc()
 			return nil // it has written its receipt meanwhile, or is gone, and the watch will say so: no other pod is to wait for that
 		}
+		if err == nil || errors.Is(err, store.ErrNotKept) {
+			p.told(b.Next, now)
+		}
 		if err != nil {
 			return fmt.Errorf("pod %s: tell its process: %w", b.Pod, err)
 		}
@@ -196,6 +229,15 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 		p.wrote(b.Pod, written)
 		return nil
 	})
+}
+
+// told takes in what an agent was told.
+func (p *pass) told(next receipt.Proposal, now time.Time) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	s := p.temper.memory.agents[next.UID]
+	s.told(next.Encode(), now)
+	p.temper.memory.agents[next.UID] = s
 }
 
 // pod finds a pod of the world by its name, nil if it is not there.

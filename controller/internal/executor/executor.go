@@ -159,7 +159,13 @@ func (p *pass) run(ctx context.Context) error {
 		p.sooner(left)
 		d.Take = slices.DeleteFunc(d.Take, func(t heart.Take) bool { return !t.Begun })
 	}
-	err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
+	if left := p.temper.writes.Sub(p.store.Clock.Now()); left > 0 {
+		p.sooner(left)
+		d.Take = nil
+	}
+	if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
+		p.temper.changed(p.store.Clock.Now())
+	}
 	if d = heart.Decide(p.world); d.Confirm {
 		if err := p.confirm(ctx); err != nil {
 			return err

@@ -27,7 +27,10 @@ type temper struct {
 	// clashes is how often in a row T3 took slots from pods again. The next ones are taken at takes.
 	clashes pace.Undone
 	takes   time.Time
-	memory  memory
+	// unkept is how often in a row a receipt that was written came back changed. The next ones are written at writes.
+	unkept pace.Undone
+	writes time.Time
+	memory memory
 }
 
 func (x *Executor) temper(ref store.Ref) *temper {
@@ -55,6 +58,12 @@ func (t *temper) damped(now time.Time) time.Duration { return t.until.Sub(now) }
 func (t *temper) clashed(now time.Time) {
 	t.clashes.Again(now)
 	t.takes = now.Add(t.clashes.Damping())
+}
+
+// changed takes in that admission changes receipts.
+func (t *temper) changed(now time.Time) {
+	t.unkept.Again(now)
+	t.writes = now.Add(t.unkept.Damping())
 }
 
 // proposed takes in a write of the map. One that repeats the last one says that it was undone, be it at once, by an admission webhook.

@@ -64,3 +64,18 @@ func TestASlotThatT3TookIsTakenAgainLaterEachTime(t *testing.T) {
 		t.Errorf("%d takes in a minute", takes)
 	}
 }
+
+// Admission that changes receipts is not answered each time at once.
+func TestAReceiptThatIsNotKeptIsWrittenAgainLaterEachTime(t *testing.T) {
+	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	end := now.Add(time.Minute)
+	for k := (&temper{}); now.Before(end); now = now.Add(50 * time.Millisecond) {
+		if !now.Before(k.writes) {
+			k.changed(now)
+			writes++
+		}
+	}
+	if writes < 5 || writes > 20 {
+		t.Errorf("%d writes in a minute", writes)
+	}
+}

@@ -1,0 +1,76 @@
+package executor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// Two controllers that disagree undo what the other one tells an agent. So does a tool that removes it.
+func TestWhatIsUndoneIsToldAgainLaterEachTime(t *testing.T) {
+	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	end := now.Add(time.Minute)
+	var s seenAgent
+	for ; now.Before(end); now = now.Add(50 * time.Millisecond) {
+		if s.damped("slots", now) <= 0 {
+			s.told("slots", now)
+			writes++
+		}
+	}
+	if writes < 5 || writes > 20 {
+		t.Errorf("%d writes in a minute", writes)
+	}
+	if left := s.damped("rollout", now); left > 0 {
+		t.Errorf("something else is told in %s", left)
+	}
+}
+
+// The controller confirms each lock once. What only gives, or notes tokens, needs no T3, and what a new process writes does.
+func TestWhichReceiptsNeedT3(t *testing.T) {
+	lock := func(write string, set placement.Set, tokens ...identity.Share) receipt.Receipt {
+		r := receipt.Receipt{UID: "u", Owner: "Deployment/worker", State: receipt.Locks, Write: write, Share: receipt.Share{ID: 1, Of: 8, Partitions: set}, Tokens: tokens}
+		if tokens != nil {
+			r.Token = 5
+		}
+		return r
+	}
+	all, some := placement.Between(0, 3), placement.Between(0, 1)
+	noted := []identity.Share{{Set: all, Token: 5}}
+	confirmed := func(write string, more placement.Set) *receipt.Confirmed {
+		return &receipt.Confirmed{Write: write, Partitions: more}
+	}
+	type moment struct {
+		receipt   receipt.Receipt
+		confirmed *receipt.Confirmed
+		settled   bool
+	}
+	for name, moments := range map[string][]moment{
+		"a first lock":                   {{lock("a", all), nil, false}},
+		"it gives":                       {{lock("a", all), confirmed("a", placement.Set{}), false}, {lock("b", some), confirmed("a", placement.Set{}), true}},
+		"it gives before that is known":  {{lock("a", all), nil, false}, {lock("b", some), confirmed("a", placement.Set{}), true}},
+		"it gives what was not granted":  {{lock("a", all), nil, false}, {lock("b", some), confirmed("a", some), false}},
+		"it gives, and was not listed":   {{lock("a", all), nil, false}, {lock("b", some), nil, false}},
+		"it notes, and then it restarts": {{lock("a", all), confirmed("a", placement.Set{}), false}, {lock("b", all, noted...), confirmed("a", placement.Set{}), true}, {lock("c", all, noted...), confirmed("a", placement.Set{}), false}},
+		"it restarts":                    {{lock("a", all), confirmed("a", placement.Set{}), false}, {lock("b", all), confirmed("a", placement.Set{}), false}},
+		"it takes more":                  {{lock("a", some), confirmed("a", placement.Set{}), false}, {lock("b", all), confirmed("a", placement.Set{}), false}},
+		"the controller starts":          {{lock("a", all, noted...), nil, true}},
+		"the controller starts too soon": {{lock("a", all, identity.Share{Set: some, Token: 5}), nil, false}},
+		"it has waited between":          {{lock("a", all), confirmed("a", placement.Set{}), false}, {receipt.Receipt{State: receipt.Waits, Write: "b"}, confirmed("a", placement.Set{}), false}, {lock("c", some), confirmed("a", placement.Set{}), false}},
+	} {
+		m := memory{agents: map[string]seenAgent{}, pace: pace.New(func() float64 { return 0.5 })}
+		for i, at := range moments {
+			q := heart.Pod{Pod: proposal.Pod{UID: "u", Receipt: at.receipt}, Agent: true, Proposal: receipt.Proposal{Confirmed: at.confirmed}}
+			for range 2 { // a pass may look twice
+				if m.see(&q, time.Unix(int64(i), 0)); q.Settled != at.settled {
+					t.Errorf("%s, receipt %d: it is settled: %v", name, i, q.Settled)
+				}
+			}
+		}
+	}
+}
