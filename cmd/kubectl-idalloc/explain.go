@@ -13,7 +13,10 @@ import (
 )
 
 func newExplain(g *global) *cobra.Command {
-	var o *people.Output
+	var (
+		o     *people.Output
+		kinds []string
+	)
 	cmd := &cobra.Command{
 		Use:   "explain POD",
 		Short: "Say why a pod has no id, and what to do",
@@ -34,7 +37,7 @@ permissions of its service account, as far as you may. It changes nothing.`,
 			if err != nil {
 				return err
 			}
-			e, err := inspect.Explain(cmd.Context(), s, namespace, pod)
+			e, err := inspect.Explain(cmd.Context(), s, namespace, pod, kinds...)
 			if err != nil {
 				return err
 			}
@@ -46,6 +49,7 @@ permissions of its service account, as far as you may. It changes nothing.`,
 			return err
 		},
 	}
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "further kinds, as of idalloc-controller")
 	o = people.NewOutput(cmd, formats())
 	return cmd
 }

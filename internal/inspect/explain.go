@@ -33,8 +33,9 @@ type Explanation struct {
 	Reasons []string `json:"reasons"`
 }
 
-// Explain says why a pod has no id, from what the API server has about it and its workload. It writes nothing. Errors: as of Verify.
-func Explain(ctx context.Context, s *store.Store, namespace, name string) (Explanation, error) {
+// Explain says why a pod has no id, from what the API server has about it and its workload. further names further kinds of workloads, such as
+// "rollouts.argoproj.io". It writes nothing. Errors: as of Verify.
+func Explain(ctx context.Context, s *store.Store, namespace, name string, further ...string) (Explanation, error) {
 	whole, err := s.GetFullPod(ctx, namespace, name)
 	if err != nil {
 		return Explanation{}, err
@@ -43,7 +44,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, &meta); err != nil {
 		return Explanation{}, fmt.Errorf("pod %s: %w", name, err)
 	}
-	ref, err := watch.Resolve(ctx, s, &meta)
+	ref, err := watch.Resolve(ctx, s, &meta, further...)
 	if errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
 		return Explanation{Pod: name, Namespace: namespace, Verdict: "the pod gets no id", Reasons: []string{err.Error()}}, nil
 	}

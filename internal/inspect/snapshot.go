@@ -51,17 +51,25 @@ type rollout struct {
 	resourceVersion string
 }
 
+// decode decodes an owner. One of a further kind is read once more, because its subresource counts it.
+func decode(ctx context.Context, s *store.Store, ref store.Ref, whole *unstructured.Unstructured) (store.Owner, error) {
+	if ref.Resource != "" {
+		return s.Get(ctx, ref)
+	}
+	var object store.Object
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
+		return store.Owner{}, err
+	}
+	return store.DecodeOwner(ref, &object, nil)
+}
+
 // read reads an owner, its pods and its Leases. Errors: as of store.Get and store.EachFullPod.
 func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) {
 	whole, err := s.GetWhole(ctx, ref)
 	if err != nil {
 		return snapshot{}, err
 	}
-	var object store.Object
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
-		return snapshot{}, err
-	}
-	owner, err := store.DecodeOwner(ref, &object, nil)
+	owner, err := decode(ctx, s, ref, whole)
 	if err != nil {
 		return snapshot{}, err
 	}

@@ -29,7 +29,9 @@ var (
 // ReplicaSet, it returns an error. A pod without a controller belongs to the owner in its receipt: it was relabelled, or
 // deleted its workload and not the pod. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
 // another error that store.Temporary judges.
-func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
+//
+// further names kinds that have the subresource scale, such as "rollouts.argoproj.io".
+func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata, further ...string) (store.Ref, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
 		if ref, ok := byReceipt(pod); ok {
@@ -38,7 +40,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a "+store.AnyKind,
 			ErrNoController, pod.Name, pod.Namespace)
 	}
-	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name)
+	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name, further...)
 	if !ok {
 		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
 	}
@@ -53,8 +55,8 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 	if above == nil {
 		return ref, nil
 	}
-	top, ok := store.NewRef(above.APIVersion, above.Kind, pod.Namespace, above.Name)
-	if !ok || !top.Rolls() {
+	top, ok := store.NewRef(above.APIVersion, above.Kind, pod.Namespace, above.Name, further...)
+	if !ok || !top.Rolls() && top.Resource == "" {
 		// This controller makes a ReplicaSet for each revision, and the ids of two ReplicaSets would collide.
 		return store.Ref{}, unknown(pod, ref.String(), above)
 	}

@@ -36,6 +36,7 @@ func TestResolve(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod   *metav1.PartialObjectMetadata
 		above []metav1.OwnerReference // what owns the ReplicaSet worker-5d9
+		kinds []string                // further kinds
 		want  string
 		is    error
 		says  string
@@ -45,6 +46,9 @@ func TestResolve(t *testing.T) {
 		"a ReplicaSet alone":                        {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), want: "ReplicaSet/worker-5d9"},
 		"a Deployment":                              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.Deployment, "worker"), want: "Deployment/worker"},
 		"a ReplicaSet of an operator":               {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), is: watch.ErrUnknownOwner, says: "ReplicaSet/worker-5d9"},
+		"a ReplicaSet of a further kind":            {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), kinds: []string{"rollouts.argoproj.io"}, want: "Rollout/worker"},
+		"a further kind":                            {pod: by("apps.kruise.io/v1alpha1", "CloneSet", "worker"), kinds: []string{"rollouts.argoproj.io", "clonesets.apps.kruise.io"}, want: "CloneSet/worker"},
+		"another kind of its group":                 {pod: by("apps.kruise.io/v1alpha1", "DaemonSet", "worker"), kinds: []string{"clonesets.apps.kruise.io"}, is: watch.ErrUnknownOwner},
 		"a ReplicaSet of another kind":              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "apps/v1 StatefulSet/worker"},
 		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, store.ReplicaSet, "worker-gone"), is: store.ErrGone, says: "cannot tell what owns pod worker-0"},
 		"a DaemonSet":                               {pod: by(apifake.Apps, "DaemonSet", "worker"), is: watch.ErrUnknownOwner, says: "pod worker-0"},
@@ -67,7 +71,7 @@ func TestResolve(t *testing.T) {
 			}
 			pod := tc.pod
 			pod.Name, pod.Namespace, pod.UID = "worker-0", apifake.Namespace, "u"
-			ref, err := watch.Resolve(t.Context(), s, pod)
+			ref, err := watch.Resolve(t.Context(), s, pod, tc.kinds...)
 			controller := metav1.GetControllerOf(pod)
 			if sent := server.Requests(); len(sent) > 0 && (controller == nil || controller.Kind != store.ReplicaSet) {
 				t.Errorf("it sent %v", sent)

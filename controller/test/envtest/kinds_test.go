@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -51,6 +52,7 @@ var _ = Describe("a kind with the subresource scale that --kind names", func() {
 			kubelet(ns)
 			c.create(ctx, ns, 3)
 			haveIDs(ctx, ns, 3)
+			c.explained(ctx, ns)
 			c.patch(ctx, ns, "", `{"spec":{"template":{"metadata":{"annotations":{"version":"2"}}}}}`)
 			Eventually(func(ctx context.Context) (versions []string) {
 				for _, pod := range pods(ctx, ns) {
@@ -79,6 +81,16 @@ var _ = Describe("a kind with the subresource scale that --kind names", func() {
 		Expect(begun(ctx, ns, 1)).To(BeEmpty())
 	})
 })
+
+// explained expects that kubectl idalloc explain finds the owner of a pod if it is told of the kind.
+func (c custom) explained(ctx context.Context, ns string) {
+	GinkgoHelper()
+	s, err := store.New(config, clock.RealClock{})
+	Expect(err).NotTo(HaveOccurred())
+	pod := pods(ctx, ns)[0].Name
+	Expect(inspect.Explain(ctx, s, ns, pod)).To(HaveField("Verdict", "the pod gets no id"))
+	Expect(inspect.Explain(ctx, s, ns, pod, c.name())).To(HaveField("Verdict", MatchRegexp("the pod has id [0-2] of "+c.kind+"/"+worker)))
+}
 
 func objects() dynamic.Interface {
 	GinkgoHelper()

@@ -134,13 +134,21 @@ func (o Owner) KeptByCondemned() string {
 
 func (k kind) apiVersion() string { return k.group + "/" + k.version }
 
-// NewRef returns the Ref of an object. ok is false if objects of this apiVersion and kind cannot be owners.
-func NewRef(apiVersion, kindName, namespace, name string) (ref Ref, ok bool) {
-	k, ok := kinds[kindName]
-	if !ok || apiVersion != k.apiVersion() {
-		return Ref{}, false
+// NewRef returns the Ref of an object. ok is false if objects of this apiVersion and kind cannot be owners. further names kinds that can, too, by resource
+// and group, such as "rollouts.argoproj.io".
+func NewRef(apiVersion, kindName, namespace, name string, further ...string) (ref Ref, ok bool) {
+	ref = Ref{APIVersion: apiVersion, Kind: kindName, Namespace: namespace, Name: name}
+	if k, ok := kinds[kindName]; ok && apiVersion == k.apiVersion() {
+		return ref, true
 	}
-	return Ref{APIVersion: apiVersion, Kind: kindName, Namespace: namespace, Name: name}, true
+	for _, one := range further {
+		resource, group, _ := strings.Cut(one, ".")
+		if group == schema.FromAPIVersionAndKind(apiVersion, kindName).Group && strings.HasPrefix(resource, strings.ToLower(kindName)) {
+			ref.Resource = resource
+			return ref, true
+		}
+	}
+	return Ref{}, false
 }
 
 // ParseRef reads KIND/NAME in the forms that kubectl accepts: deployment/worker, deploy/worker, deployments.apps/worker.
