@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -137,7 +138,7 @@ func controllerCases() {
 		Entry("with a drain hook and the default strategy", drain, byDefault, SpecTimeout(3*patience)),
 	)
 
-	It("keeps the id of a pod on a lost node for it, and says so", func(ctx SpecContext) {
+	It("keeps the id of a pod on a lost node for it, says so, and passes it on once the node is out of service", func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
 		w := prepare(ctx, files, 2, assigned, onBothNodes)
@@ -162,12 +163,28 @@ func controllerCases() {
 			HaveField("Kind", inspect.HeldByLost), HaveField("Pod", lost[0]))))
 		Expect(w.assignment(ctx, NewGomega(Fail))).To(HaveKeyWithValue(id, lost[0]))
 
-		By("bringing the node back")
-		resume()
+		By("ending its programs, and tainting it as out of service")
+		running, err := processes(lost[0])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(running).NotTo(BeEmpty())
+		for _, pid := range running {
+			Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
+		}
+		const taint = corev1.TaintNodeOutOfService
+		Expect(w.kubectl(ctx, "taint", "node", node, taint+"=nodeshutdown:NoExecute")).Error().NotTo(HaveOccurred())
+		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+			Expect(w.kubectl(ctx, "taint", "node", node, taint+"-")).Error().NotTo(HaveOccurred())
+		}, NodeTimeout(patience))
 		Eventually(func(g Gomega, ctx context.Context) {
 			g.Expect(w.assignment(ctx, g)).To(HaveKeyWithValue(id, waits))
 		}).WithContext(ctx).Should(Succeed())
 		w.held(ctx, 2)
+		Expect(w.findings(ctx)).To(BeEmpty())
+
+		By("bringing the node back")
+		resume()
+		w.held(ctx, 2)
+		Expect(w.assignment(ctx, NewGomega(Fail))).To(HaveKeyWithValue(id, waits))
 	}, SpecTimeout(lostPatience+2*patience))
 }
 

@@ -54,13 +54,16 @@ func requests() []request {
 		ofDeployment("map beside 1,000 annotations", pod, others(1_000), 100*entrySize, 3),
 		ofDeployment("map beside 100 appliers", pod, nil, 100*entrySize, 100),
 		ofPod("receipt", pod, 0),
-		ofPod("receipt that fills the annotations", pod, annotationsLimit),
+		ofPod("longest receipt", pod, longestReceipt),
 		ofDeployment("write of a controller", controller, nil, 100*entrySize, 3),
 	}
 }
 
 // entrySize is about what one entry of the map takes.
 const entrySize = 60
+
+// longestReceipt is about what the policy lets a receipt take.
+const longestReceipt = 60_000
 
 // others are n short annotations of somebody else.
 func others(n int) map[string]string {

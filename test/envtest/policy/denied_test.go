@@ -309,6 +309,15 @@ var _ = Describe("a marked account", Ordered, func() {
 		Expect(exec(s.marked)).To(MatchError(ContainSubstring("CONNECT of pods/exec " + s.own.Name)))
 	})
 
+	It("may write no Lease and tell of no workload if its Role permits to patch all", func(ctx SpecContext) {
+		all := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{patchVerb}}
+		leases := rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "delete", updateVerb}}
+		pod, a := s.account(ctx, "all", mark(), writes(theDeployment), all, leases, tells())
+		Expect(creates(s.lease(pod))(ctx, a)).To(MatchError(ContainSubstring("name its own workload in the resourceNames")))
+		Expect(leaves(s.aboutDeployment("other"))(ctx, a)).To(MatchError(ContainSubstring("permits to patch by resourceNames")))
+		Expect(leaves(s.aboutPod(pod))(ctx, a)).To(Succeed())
+	}, SpecTimeout(patience))
+
 	DescribeTable("may not write at all if its Role permits to write all workloads by", func(ctx SpecContext, verb string) {
 		pod, a := s.account(ctx, "all-by-"+verb, mark(), writes(theDeployment), rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{verb}})
 		for _, request := range []func(context.Context, actor) error{
