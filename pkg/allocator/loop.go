@@ -145,7 +145,7 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time)
 	a.explain(why)
 	a.view.fresh = false
 	now := a.clock.Now()
-	if !now.Before(a.wait.until) { // nothing is left to repeat
+	if why.Why != duty.Later && !now.Before(a.wait.until) { // nothing is left to repeat
 		a.wait.retry.Reset()
 		a.contact.Succeeded()
 		a.contact.NoteStale()
