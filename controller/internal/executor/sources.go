@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,8 +29,9 @@ const (
 	podIndex, setIndex = "controller", "controller"
 	// revisionKey is what the Deployment controller sets on each ReplicaSet.
 	revisionKey = "deployment.kubernetes.io/revision"
-	// hashKey stands in the cache for all of an owner's annotations that matter.
-	hashKey = "idalloc.dev/hash"
+	// ownKeys is what the keys begin with that idalloc and its users write. hashKey stands in the cache for all of them on an owner.
+	ownKeys = "idalloc.dev/"
+	hashKey = ownKeys + "hash"
 	// podKind is the kind of a key that stands for a pod whose owner is not known.
 	podKind = "Pod"
 )
@@ -223,7 +226,10 @@ func trimMeta(o any) (any, error) {
 		return o, nil
 	}
 	h := fnv.New64a()
-	for _, key := range append(assignment.Keys(), EvictKey, revisionKey) {
+	for _, key := range slices.Sorted(maps.Keys(meta.Annotations)) {
+		if !strings.HasPrefix(key, ownKeys) && key != revisionKey {
+			continue
+		}
 		_, _ = fmt.Fprintf(h, "%s=%s\n", key, meta.Annotations[key])
 	}
 	kept := map[string]string{hashKey: strconv.FormatUint(h.Sum64(), 36)}

@@ -326,7 +326,8 @@ func (g *progress) checkStarted(v *server.Version) {
 			if g.w.Now()-since < waited || served[p.Pod] || pod == nil || object.UID(pod.Object) != p.UID {
 				continue
 			}
-			if object.Terminating(pod.Object) || !world.InWorkload(pod.Object) {
+			stranger := world.IsAgent(pod.Object) && !g.w.Belongs(pod, v) // the controller goes by controllers, and peers by the selector
+			if object.Terminating(pod.Object) || !world.InWorkload(pod.Object) || stranger {
 				continue
 			}
 			g.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.ID, since.Round(time.Second))

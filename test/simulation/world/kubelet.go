@@ -39,6 +39,7 @@ type kubeletPod struct {
 	due       bool          // a sync is due
 	stuck     bool          // it does not start
 	spent     bool          // its program has ended for good, or is to
+	forgotten bool          // its machine crashed: a kubelet that starts has no pods before the API server tells it of them
 	known     object.Object // the pod as the kubelet heard of it last
 }
 
@@ -141,7 +142,12 @@ func (w *World) sync(k *kubeletPod) {
 	}
 	w.Step("sync", k.name, k.uid)
 	var o object.Object
-	if !k.node.Cut && !k.node.Deaf {
+	if k.node.Cut || k.node.Deaf {
+		if k.forgotten {
+			return
+		}
+	} else {
+		k.forgotten = false
 		if v := w.Server.Get(object.Pods, k.name); v != nil && object.UID(v.Object) == k.uid {
 			o = v.Object
 			k.known = o

@@ -134,7 +134,10 @@ func (w *World) Crash(n *Node) {
 		}
 	}
 	for _, k := range w.pods {
-		if k.node == n && k.beside != nil {
+		if k.node != n {
+			continue
+		}
+		if k.forgotten = true; k.beside != nil {
 			k.beside.set(nil)
 			k.beside.shown = identity.Identity{}
 		}
