@@ -78,9 +78,11 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 		if a.tenure = a.tenure.Lost(); a.wrote != "" && !slices.Contains(a.failed, pod.Annotations[receipt.Key]) {
 			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
 			a.meet(pod)
+			a.hearTold(pod)
 		}
 	default:
 		a.meet(pod)
+		a.hearTold(pod)
 	}
 }
 

@@ -88,7 +88,10 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	}
 	a.pod, a.ref, a.o.PodUID, a.wrote = pod, ref, pod.UID, ""
 	a.failed = nil
-	a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
+	a.log = a.o.Log.WithValues("namespace", a.o.Namespace, "pod", a.o.Pod)
+	if ref.Name != "" { // the controller has not said it yet
+		a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
+	}
 	if graceless && !a.tenure.Strict {
 		// Log: `terminationGracePeriodSeconds: 0`: whatever deletes this pod deletes it by force. Strict mode is safe.
 		// Do: take it out of the pod template.

@@ -66,6 +66,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 	}
 	before := a.pod
 	a.meet(pod)
+	defer a.hearTold(pod)
 	text := pod.Annotations[receipt.Key]
 	switch same, late := text == a.wrote && labelsOf(pod) == labelsOf(before), slices.Contains(a.failed, text); {
 	case a.tenure.Lock.State == receipt.Unreadable && a.wrote == "": // no lock of this pod is unbroken before its next write
@@ -95,7 +96,6 @@ func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
 		a.view.suspect()
 	}
 	a.pod = pod
-	a.hearTold(pod)
 }
 
 // hurt takes in that somebody else changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
@@ -129,6 +129,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		a.wrote, a.wroteAt, a.failed, a.conflict = next.Encode(), a.clock.Now(), nil, false
 		a.tenure = a.tenure.Wrote(lock)
 		a.swapped(before, lock, tokenOf(pod.ResourceVersion))
+		a.hearTold(pod)
 		return nil
 	case errors.Is(err, store.ErrGone):
 		a.tenure = a.tenure.Failed(true)

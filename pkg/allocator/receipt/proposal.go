@@ -126,6 +126,9 @@ func ParseProposal(text string) (Proposal, error) {
 		return none, fmt.Errorf("a proposal: %w", err)
 	}
 	if c := w.Confirmed; c != nil {
+		if c.Write == "" {
+			return none, fmt.Errorf("a proposal that confirms no write: %s", quote(text))
+		}
 		out := Confirmed{Write: c.Write, Slot: c.OtherSlot, By: c.By}
 		if out.Share, err = shareOf(c.ID, c.Of, c.Set); err != nil {
 			return none, err

@@ -45,7 +45,7 @@ func TestAProposalThatMakesNoSenseSaysNothing(t *testing.T) {
 		"", "{", `{"uid":"u1","count":3}`, `{` + owner + `,"count":3,"id":1}`, `{"uid":"u2",` + owner + `,"count":3,"id":1}`,
 		`{"uid":"u1",` + owner + `,"count":-1}`, `{"uid":"u1",` + owner + `,"count":3,"id":-1}`, `{"uid":"u1",` + owner + `,"count":3,"id":1,"of":-1}`,
 		`{"uid":"u1",` + owner + `,"count":3,"id":1,"partitions":"x"}`, `{"uid":"u1",` + owner + `,"count":3,"yield":"x"}`,
-		`{"uid":"u1",` + owner + `,"count":3,"confirmed":{"write":"w","id":-2}}`, `{"uid":"u1",` + owner + `,"count":3,"confirmed":{"write":"w","id":1,"otherPartitions":"x"}}`,
+		`{"uid":"u1",` + owner + `,"count":3,"confirmed":{"id":2}}`, `{"uid":"u1",` + owner + `,"count":3,"confirmed":{"write":"w","id":-2}}`, `{"uid":"u1",` + owner + `,"count":3,"confirmed":{"write":"w","id":1,"otherPartitions":"x"}}`,
 	} {
 		if p, ok := receipt.ProposalOf(told(text)); ok {
 			t.Errorf("%q is read as %+v", text, p)
