@@ -172,7 +172,7 @@ func controllerCases() {
 		}
 		const taint = corev1.TaintNodeOutOfService
 		Expect(w.kubectl(ctx, "taint", "node", node, taint+"=nodeshutdown:NoExecute")).Error().NotTo(HaveOccurred())
-		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+		DeferCleanup(func(ctx SpecContext) {
 			Expect(w.kubectl(ctx, "taint", "node", node, taint+"-")).Error().NotTo(HaveOccurred())
 		}, NodeTimeout(patience))
 		Eventually(func(g Gomega, ctx context.Context) {
