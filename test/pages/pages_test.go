@@ -200,7 +200,7 @@ func TestArchitectureNamesFunctionsThatThereAre(t *testing.T) {
 
 // The pages that people read from the beginning must stay short. Nobody reads the two that are made from the code, or the changes, in that way.
 func TestThePagesAreShort(t *testing.T) {
-	const together = 40_300
+	const together = 40_450
 	all, sum := pages(t), 0
 	for page, text := range all {
 		if !slices.Contains([]string{"CHANGELOG.md", "docs/messages.md", "docs/reference.md"}, page) {
