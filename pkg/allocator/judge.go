@@ -46,7 +46,7 @@ func (a *Allocator) judge(ctx context.Context) error {
 }
 
 // refuses says why the pod of this name should not have the slot, empty if it should: it lives, is this owner's and waits; and it is of the current
-// revision and this pod is not, or this pod is condemned. Nothing else that somebody writes down as a request stops work.
+// revision and this pod is not, or this pod is condemned. No other request in the map stops work.
 func (a *Allocator) refuses(ctx context.Context, by string) (why string, err error) {
 	owner := a.view.owner
 	pod, err := a.o.Store.GetLivePod(ctx, a.o.Namespace, by)

@@ -47,7 +47,7 @@ type seenAgent struct {
 	receipt receipt.Receipt
 	settled bool
 	failed  time.Time
-	// wrote is what it was told last. Whoever undoes each write is not answered each time at once: the next one comes at until.
+	// wrote is what it was told last. A write that is undone each time is not repeated each time at once: the next one comes at until.
 	wrote  string
 	undone pace.Undone
 	until  time.Time
@@ -61,7 +61,7 @@ func (s *seenAgent) damped(text string, now time.Time) time.Duration {
 	return s.until.Sub(now)
 }
 
-// told takes in that the agent was told this. If it is what it was told before, somebody undid that.
+// told takes in that the agent was told this. If it is what it was told before, that write was undone.
 func (s *seenAgent) told(text string, now time.Time) {
 	s.until = time.Time{}
 	if text == s.wrote {

@@ -132,7 +132,7 @@ func (v *view) count(p *pod) int {
 }
 
 // sound reports whether the pod of this name should have the slot of an agent: it lives, is this owner's and waits; and it is of the current revision
-// and the agent is not, or the agent is condemned. Nothing else that somebody writes down as a request stops work.
+// and the agent is not, or the agent is condemned. No other request in the map stops work.
 func (v *view) sound(by string, p *pod) bool {
 	q := v.named[by]
 	if q == nil || !q.Owned || q.Terminating || v.has(q) || q.Receipt.State != receipt.Waits && !q.takes() {

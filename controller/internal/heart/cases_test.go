@@ -271,8 +271,8 @@ func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 	return err
 }
 
-// readListed reads which locks T3 shows: POD=ID or POD=ID/PARTITIONS, with a star behind the id if its bytes are others, with ? for partitions if nobody can
-// read it, and with an exclamation mark at the end if the pod is strict and has outlived its grace period. Nothing stands for no lock at all.
+// readListed reads which locks T3 shows: POD=ID or POD=ID/PARTITIONS, with a star behind the id if its bytes are others, with ? for partitions that cannot
+// be read, and with an exclamation mark at the end if the pod is strict and has outlived its grace period. Nothing stands for no lock at all.
 func (w *World) readListed(text string) error {
 	w.Locks = []Lock{}
 	for entry := range strings.FieldsSeq(text) {

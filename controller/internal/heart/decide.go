@@ -59,7 +59,7 @@ type pod struct {
 	runs   bool
 	id     int
 	locked bool
-	// damaged says that nobody can read the receipt. It counts as one that locks what was confirmed.
+	// damaged says that the receipt cannot be read. It counts as one that locks what was confirmed.
 	damaged bool
 }
 

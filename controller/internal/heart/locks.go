@@ -12,7 +12,7 @@ import (
 type index struct {
 	slots      map[int][]int
 	partitions [placement.MaxCount][]int
-	// unclear lock nobody knows what.
+	// unclear are locks of which it is not known what they hold.
 	unclear []int
 }
 

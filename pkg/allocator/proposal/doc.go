@@ -22,7 +22,7 @@
 //     none to its siblings. Rank 1 counts as 0 for a pod that is, or may be, of the current revision.
 //  6. Asking. A planner of the current revision for which there is no slot asks pods of other revisions for theirs. A pod of a StatefulSet asks
 //     condemned ones, those with ordinals that the StatefulSet does not have any more (see ask.go).
-//  7. Members. The ids below the count whose holders work on partitions divide them. An id whose slot nobody locks stays a member until the planner
+//  7. Members. The ids below the count whose holders work on partitions divide them. An id whose slot no pod locks stays a member until the planner
 //     has known it vacant for long enough; with primary, by default, until nobody who is known to run is about to take it. An id whose holder
 //     works on none is no member.
 //  8. Partitions. A partition that exactly one live pod locks is that of the pod's id. If it is locked in any other way, it stays where the
