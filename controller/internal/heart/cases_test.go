@@ -371,6 +371,9 @@ func told(p Propose) string {
 	if next.Requester != "" {
 		fmt.Fprintf(&b, ", %s asks", next.Requester)
 	}
+	if next.MadeRoom {
+		b.WriteString(", others made room")
+	}
 	switch c := next.Confirmed; {
 	case p.Text == "":
 	case !c.Slot && c.Partitions.Empty():

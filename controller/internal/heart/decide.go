@@ -45,7 +45,9 @@ type view struct {
 	// ids are the slots of the map, by the names of their pods.
 	ids    map[string]int
 	offers *proposal.Offers
-	found  *index
+	// gave are the controllers of pods that gave a slot up and want one, nil before somebody asks.
+	gave  map[string]bool
+	found *index
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
 	crowded, kept bool
 	d             Decision
