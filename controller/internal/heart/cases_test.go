@@ -194,6 +194,11 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Ready, p.AvailableAt = true, now().Add(left)
 	case "terminating":
 		p.Terminating = true
+		if rest != "" { // its grace period ends then
+			var left time.Duration
+			left, err = time.ParseDuration(strings.TrimPrefix(rest, "for "))
+			p.Deadline = now().Add(left)
+		}
 	case "ordinal":
 		p.Ordinal, err = strconv.Atoi(rest)
 	case "failed": // its program ended soon after it had got a slot

@@ -28,6 +28,7 @@ func Decide(w World) Decision {
 	}
 	v.remove()
 	v.wait()
+	v.later()
 	return v.d
 }
 
