@@ -81,7 +81,8 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(rows, rights...), nil
+	agents, err := c.agents(ctx)
+	return append(append(rows, rights...), agents), err
 }
 
 type checker struct{ Options }

@@ -63,7 +63,7 @@ func image(d *unstructured.Unstructured) string {
 	return name
 }
 
-// right is a request that the controller sends.
+// right is a request that the controller or an agent sends.
 type right struct{ verb, group, resource, subresource string }
 
 func (r right) String() string {
@@ -91,14 +91,30 @@ func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
 		return nil, nil
 	}
 	row := Row{Part: "controller's rights", State: InForce, Detail: "in namespace " + c.Namespace}
+	lacks, unknown, err := c.lacks(ctx, f.namespace, controllerName, needed())
+	switch {
+	case err != nil:
+		return nil, err
+	case unknown:
+		row.State, row.Detail = Unknown, notToReview
+	case len(lacks) > 0:
+		row.State = Broken
+		row.Detail = "in namespace " + c.Namespace + " it may not " + strings.Join(lacks, ", ") + ": install the chart again, or see its value controller.namespace"
+	}
+	return []Row{row}, nil
+}
+
+const notToReview = "you may not create subjectaccessreviews"
+
+// lacks returns which of these rights a service account does not have in the namespace of the options. unknown says that this account may not ask.
+func (c *checker) lacks(ctx context.Context, namespace, account string, needed []right) (lacks []string, unknown bool, err error) {
 	reviews := c.Dynamic.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
-	var lacks []string
-	for _, r := range needed() {
+	for _, r := range needed {
 		review := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
 			"spec": map[string]any{
-				"user":   "system:serviceaccount:" + f.namespace + ":" + controllerName,
-				"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + f.namespace, "system:authenticated"},
+				"user":   "system:serviceaccount:" + namespace + ":" + account,
+				"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 				"resourceAttributes": map[string]any{
 					"namespace": c.Namespace, "verb": r.verb, "group": r.group, "resource": r.resource, "subresource": r.subresource,
 				},
@@ -107,18 +123,13 @@ func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
 		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			row.State, row.Detail = Unknown, "you may not create subjectaccessreviews"
-			return []Row{row}, nil
+			return nil, true, nil
 		case err != nil:
-			return nil, fmt.Errorf("ask what the controller may do: %w", err)
+			return nil, false, fmt.Errorf("ask what service account %s may do: %w", account, err)
 		}
 		if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); !allowed {
 			lacks = append(lacks, r.String())
 		}
 	}
-	if len(lacks) > 0 {
-		row.State = Broken
-		row.Detail = "in namespace " + c.Namespace + " it may not " + strings.Join(lacks, ", ") + ": install the chart again, or see its value controller.namespace"
-	}
-	return []Row{row}, nil
+	return lacks, false, nil
 }

@@ -39,6 +39,22 @@ func TestWhatVerifyFindsAboutAgents(t *testing.T) {
 	})
 }
 
+func TestTheTableSaysForWhomTheControllerPlansOrLocks(t *testing.T) {
+	n := settledPods(2)
+	n.agent("")
+	n.edit("a", func(p *pod) { p.byAgent = true })
+	n.edit("b", func(p *pod) { p.byController = true })
+	v := n.view()
+	for id, want := range []string{"agent", "controller"} {
+		if cells := v.Slots[id].Cells(n.now); cells[len(cells)-2] != want || v.Slots[id].Assign != want {
+			t.Errorf("id %d: %q", id, cells)
+		}
+	}
+	if says := strings.Join(v.Remarks(), " "); !strings.Contains(says, "z (agent)") {
+		t.Error(says)
+	}
+}
+
 func TestWhatAnAgentWaitsFor(t *testing.T) {
 	n := settledPods(2)
 	n.agent("")

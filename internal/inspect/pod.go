@@ -137,6 +137,17 @@ func assignedOf(u *unstructured.Unstructured) assigned {
 	return a
 }
 
+// assign is the value of the label that says who locks or plans for the pod, empty for a peer.
+func (a assigned) assign() string {
+	switch {
+	case a.byController:
+		return receipt.ByController
+	case a.byAgent:
+		return receipt.ByAgent
+	}
+	return ""
+}
+
 // behind says why a pod waits behind its gates.
 func (p pod) behind() []string {
 	switch {

@@ -12,7 +12,14 @@ func (v View) Remarks() []string {
 		remarks = append(remarks, v.Owner+" has finished; the ids of pods that have ended are not shown")
 	}
 	if len(v.Waiting) > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d pods have no slot: %s", len(v.Waiting), strings.Join(v.Waiting, ", ")))
+		names := make([]string, 0, len(v.Waiting))
+		for _, name := range v.Waiting {
+			if by := v.assign[name]; by != "" {
+				name += " (" + by + ")"
+			}
+			names = append(names, name)
+		}
+		remarks = append(remarks, fmt.Sprintf("%d pods have no slot: %s", len(names), strings.Join(names, ", ")))
 	}
 	if v.Unlisted > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d more ids are free and not shown", v.Unlisted))

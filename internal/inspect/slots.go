@@ -64,6 +64,8 @@ type Slot struct {
 	Moving      bool   `json:"moving,omitempty"`
 	Phase       string `json:"phase,omitempty"`
 	Terminating bool   `json:"terminating,omitempty"`
+	// Assign is the pod's label idalloc.dev/assign: "controller" if that locks for the pod, "agent" if it plans for the pod, empty for any other pod.
+	Assign string `json:"assign,omitempty"`
 	// Requester is the pod that asks for the slot.
 	Requester string `json:"requester,omitempty"`
 	// Lease is nil if no pod has a Lease of the slot, or if it could not be read.
@@ -79,7 +81,9 @@ type View struct {
 	Finished bool `json:"finished,omitempty"`
 	// Waiting are the names of the owner's live pods without a slot.
 	Waiting []string `json:"waiting"`
-	Slots   []Slot   `json:"slots"`
+	// assign is like that of a slot, by the pods that wait.
+	assign map[string]string
+	Slots  []Slot `json:"slots"`
 	// Unlisted is the number of free slots that are not in Slots, because there are too many.
 	Unlisted int `json:"unlisted,omitempty"`
 	// Problems say which parts of the annotations cannot be read.
@@ -99,6 +103,7 @@ func (h *holding) view() View {
 	owner := h.owner
 	v := View{
 		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Slots: []Slot{}, Waiting: []string{}, Finished: h.rollout.finished,
+		assign: map[string]string{},
 	}
 	for _, p := range owner.Record.Problems {
 		v.Problems = append(v.Problems, p.Error())
@@ -126,6 +131,7 @@ func (h *holding) view() View {
 	slices.SortFunc(v.Slots, func(a, b Slot) int { return cmp.Compare(a.ID, b.ID) })
 	for _, p := range h.waiters {
 		v.Waiting = append(v.Waiting, p.Name)
+		v.assign[p.Name] = p.assign()
 	}
 	slices.Sort(v.Waiting)
 	return v
@@ -140,7 +146,7 @@ func (h *holding) row(id int) Slot {
 	}
 	p, exists := h.pods[slot.Pod]
 	if exists {
-		slot.Revision, slot.Node, slot.Phase, slot.Terminating = p.revision, p.node, p.phase, p.Terminating
+		slot.Revision, slot.Node, slot.Phase, slot.Terminating, slot.Assign = p.revision, p.node, p.phase, p.Terminating, p.assign()
 		slot.Since = new(metav1.NewTime(p.Created))
 		if locks && !p.written.IsZero() {
 			slot.HeldSince = new(metav1.NewTime(p.written))

@@ -20,7 +20,7 @@ type Columns struct{ Always, Wide []string }
 
 // SlotColumns returns the titles of the cells of Slot.Cells.
 func SlotColumns() Columns {
-	return Columns{Always: []string{"ID", "POD", "REVISION", "NODE", "STATE", "AGE"}, Wide: []string{"PHASE", "REQUESTER", "LEASE"}}
+	return Columns{Always: []string{"ID", "POD", "REVISION", "NODE", "STATE", "AGE"}, Wide: []string{"PHASE", "REQUESTER", "ASSIGN", "LEASE"}}
 }
 
 // PartitionColumns returns the titles of the cells of PartitionRange.Cells.
@@ -34,7 +34,7 @@ func (s Slot) Cells(now time.Time) []string {
 	if s.HeldSince != nil { // clocks differ
 		age = duration.HumanDuration(max(0, now.Sub(s.HeldSince.Time)))
 	}
-	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), s.state(), age, dash(s.phase()), dash(s.Requester), dash(s.lease(now))}
+	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), s.state(), age, dash(s.phase()), dash(s.Requester), dash(s.Assign), dash(s.lease(now))}
 }
 
 // Cells returns the range's row of a wide table. now is the time from which the column FOR is counted.

@@ -90,11 +90,7 @@ func (a *Allocator) pause(paused bool) {
 // Otherwise a revision whose program exits at once would take an id from a working pod at each restart. Nobody knows whether a program works before it
 // has run under the id. So each new pod may try, and leaves the slot that it dropped to the pod that made room.
 func (a *Allocator) giveBack(ctx context.Context) error {
-	r := a.receipt()
-	if a.o.Left != nil || a.work.published || a.work.left.State != "" || r.State != receipt.Locks || a.wrote != "" || !surplus(a.view.owner) || a.work.givesBack {
-		return nil
-	}
-	if a.clock.Since(store.LastWrite(a.pod.ManagedFields)) >= provenAfter {
+	if !surplus(a.view.owner) || !a.diedSoon() {
 		return nil
 	}
 	pods, err := census.Survey(ctx, a.o.Store, a.view.owner)
@@ -102,13 +98,23 @@ func (a *Allocator) giveBack(ctx context.Context) error {
 		a.view.outdate()
 		return err
 	}
-	if !proposal.MadeRoom(pods, a.o.Pod) {
-		return nil
+	if proposal.MadeRoom(pods, a.o.Pod) {
+		a.dropSlot()
 	}
+	return nil
+}
+
+// diedSoon reports whether an earlier process of this pod took the slot and died soon after, and this one has not begun.
+func (a *Allocator) diedSoon() bool {
+	fresh := a.wrote == "" && !a.work.published && !a.work.givesBack
+	return fresh && a.o.Left == nil && a.receipt().State == receipt.Locks && a.clock.Since(store.LastWrite(a.pod.ManagedFields)) < provenAfter
+}
+
+func (a *Allocator) dropSlot() {
+	r := a.receipt()
 	a.work.failures = r.Failures() + 1
 	a.work.givesBack = true
 	a.happened.Tell(event.GivenBack{ID: r.Share.ID, Failed: a.work.failures})
-	return nil
 }
 
 // rank returns the rank that the next receipt says. stands is that of the one before.

@@ -160,6 +160,29 @@ func TestAnAgentGoesOnByItselfWhileTheControllerIsAway(t *testing.T) {
 	b.until("its id after a restart", has(2))
 }
 
+func TestAnAgentThatDiedSoonGivesItsSlotBackToAPodThatMadeRoom(t *testing.T) {
+	for madeRoom, want := range map[bool]receipt.State{true: receipt.GaveUp, false: receipt.Locks} {
+		b := newBench(t, 3)
+		b.agent()
+		p := b.start(agent, nil)
+		b.tell(3, receipt.Share{ID: 2}, nil)
+		first := b.lockOf(receipt.Share{ID: 2})
+		p.kill()
+		b.tell(3, receipt.Share{ID: 2}, func(p *receipt.Proposal) { p.MadeRoom = madeRoom })
+		b.start(agent, nil)
+		var now receipt.Receipt
+		if !b.api.Await(t.Context(), func() bool {
+			now, _ = receipt.Of(b.api.Get(apifake.Pods, agent), "Deployment/"+apifake.Worker)
+			return now.Write != first.Write
+		}) || now.State != want {
+			t.Errorf("made room: %t: its receipt says %+v", madeRoom, now)
+		}
+		if madeRoom && now.Failures() != 1 {
+			t.Errorf("it has failed %d times", now.Failures())
+		}
+	}
+}
+
 func TestAnAgentFollowsItsPodToAnotherOwner(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()

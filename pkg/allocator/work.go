@@ -101,6 +101,9 @@ func (a *Allocator) inherit() {
 	w.failures = a.failuresLeft()
 	a.beginRest()
 	w.resumes(a.tenure, a.receipt(), a.clock.Now())
+	if a.view.told.MadeRoom && a.diedSoon() {
+		a.dropSlot()
+	}
 }
 
 // resumes takes in what the process found on its pod. The token of an unbroken lock is the one that the pod has noted.

@@ -125,20 +125,7 @@ func (w *workload) restart(ctx context.Context, p *player, log *history, n int, 
 	if err != nil {
 		return r, err
 	}
-	_, err = w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.StrategicMergePatchType,
-		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"bench.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
-	if err != nil {
-		return r, err
-	}
-	err = w.until(ctx, func(ctx context.Context) (bool, error) {
-		d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
-		if err != nil || d.Status.ObservedGeneration != d.Generation {
-			return false, err
-		}
-		s := d.Status
-		return int(s.UpdatedReplicas) == n && int(s.Replicas) == n && int(s.ReadyReplicas) == n, p.failed()
-	})
-	if err != nil {
+	if err := w.renew(ctx, p, n); err != nil {
 		return r, err
 	}
 	r.took = time.Since(from)
@@ -158,6 +145,23 @@ func (w *workload) restart(ctx context.Context, p *player, log *history, n int, 
 	r.gaps, r.waits = log.gaps(from)
 	r.unreleased = p.late()
 	return r, nil
+}
+
+// renew has all n pods replaced, and returns when the new ones are ready.
+func (w *workload) renew(ctx context.Context, p *player, n int) error {
+	_, err := w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"bench.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
+	if err != nil {
+		return err
+	}
+	return w.until(ctx, func(ctx context.Context) (bool, error) {
+		d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
+		if err != nil || d.Status.ObservedGeneration != d.Generation {
+			return false, err
+		}
+		s := d.Status
+		return int(s.UpdatedReplicas) == n && int(s.Replicas) == n && int(s.ReadyReplicas) == n, p.failed()
+	})
 }
 
 // history keeps what the instances did.

@@ -22,7 +22,7 @@ const sharesTimeout = 15 * time.Minute
 // shares measures what a change of the number of replicas costs with partitions, and without.
 func shares(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"partitions", "planned by", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
+		"partitions", "planned by", "replicas", "event", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
 	}}
 	for _, partitions := range []int{0, o.partitions} {
 		for _, by := range o.planners {
@@ -39,7 +39,7 @@ func shares(ctx context.Context, env *suite.Suite, o options, out, progress io.W
 	return errors.Join(writeTable(out, "Replicas come and go", lines), o.save("shares", lines))
 }
 
-// scaleWith starts n pods, and then has one more, one less, and half as many more.
+// scaleWith starts n pods, replaces all of them if they divide partitions, and then has one more, one less, and half as many more.
 func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions int, progress io.Writer) (lines [][]string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sharesTimeout, fmt.Errorf("not done after %s", sharesTimeout))
 	defer cancel()
@@ -64,17 +64,31 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 	}
 	defer p.finish()
 	before, cpu := counts{}, 0.0
-	for _, replicas := range []int{n, n + 1, n, n + n/2} {
-		if replicas != n || len(lines) > 0 {
+	for _, event := range []struct {
+		name     string
+		replicas int
+	}{{"start", n}, {"restart", n}, {"scale", n + 1}, {"scale", n}, {"scale", n + n/2}} {
+		replicas := event.replicas
+		if event.name == "restart" && partitions == 0 {
+			continue // that is a part of its own
+		}
+		if event.name != "start" {
 			if err := w.quiet(ctx); err != nil {
 				return nil, err
 			}
 			before, cpu = w.count.counts(), w.cpu(ctx)
 			b.begin()
 			start = time.Now()
-			if err := w.Scale(ctx, "Deployment", w.deployment, int32(replicas)); err != nil { //nolint:gosec // a few thousand
-				return nil, err
-			}
+		}
+		var err error
+		switch event.name {
+		case "restart":
+			err = w.renew(ctx, p, replicas)
+		case "scale":
+			err = w.Scale(ctx, "Deployment", w.deployment, int32(replicas)) //nolint:gosec // a few thousand
+		}
+		if err != nil {
+			return nil, err
 		}
 		if err := b.settled(ctx, p, replicas); err != nil {
 			return nil, fmt.Errorf("%d replicas: %w", replicas, err)
@@ -82,7 +96,7 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 		took, moved, idle := b.end(start)
 		after := w.count.counts()
 		line := []string{
-			strconv.Itoa(partitions), string(by), strconv.Itoa(replicas), strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
+			strconv.Itoa(partitions), string(by), strconv.Itoa(replicas), event.name, strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
 			strconv.Itoa(after.total - before.total), secondsOf(took), strconv.Itoa(moved), secondsOf(percentile(idle, 50)), secondsOf(percentile(idle, 100)),
 			strconv.FormatFloat(float64(after.received-before.received)/1e6, 'f', 1, 64), strconv.FormatFloat(w.cpu(ctx)-cpu, 'f', 1, 64),
 		}

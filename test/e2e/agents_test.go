@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/test/overlap"
 )
 
 // agentPartitions is a number that three and four pods divide without a rest.
@@ -73,7 +76,83 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 		w.divided(ctx, 4)
 		w.verify(ctx)
 	}, SpecTimeout(4*patience))
+
+	It("leaves ids and partitions in strict mode to others only when the pods on a lost node have stopped, be they cut off or suspended", func(ctx SpecContext) {
+		c := breakable()
+		node := c.secondNode(ctx)
+		w := prepare(ctx, partitions, 4, onBothNodes, strictly(chaosFence), labelled)
+		w.divide(agentPartitions)
+		w.becomeAgents(ctx)
+		w.grantLeases()
+		w.manifest.role.Rules = append(w.manifest.role.Rules, rbacv1.PolicyRule{
+			APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, ResourceNames: []string{"deployment." + name}, Verbs: []string{"lock"},
+		})
+		w.apply(ctx)
+		before := w.divided(ctx, 4)
+		w.expectNoRights(ctx)
+		lost := w.podsOn(ctx, node)
+		Expect(lost).To(HaveLen(2))
+
+		By("losing " + node + ": its kubelet is suspended, and so is the program of one pod; the other pod is cut off")
+		since := overlap.Now()
+		mend := w.cutOff(ctx, lost[0])
+		resumeProgram := suspend(lost[1], filepath.Base(program))
+		resume := c.stopKubelet(secondKubelet)
+		Eventually(func(g Gomega) {
+			h := w.assignment(ctx, g)
+			g.Expect(h).To(HaveLen(4))
+			g.Expect(h).NotTo(ContainElement(BeElementOf(lost)))
+		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
+		after := w.divided(ctx, 4)
+		for number, now := range after {
+			if was := before[number]; slices.Contains(lost, was.Pod) {
+				Expect(now.Token).To(BeNumerically(">", was.Token), "the token of partition %d", number)
+			}
+		}
+		for _, pod := range lost {
+			Expect(w.terminating(ctx, pod)).To(BeTrue(), "the object of %s stays", pod)
+		}
+
+		By("letting the suspended program continue, and bringing the network and the node back")
+		resumeProgram()
+		w.divided(ctx, 4)
+		mend()
+		resume()
+		Eventually(func(ctx context.Context) []string { return w.podsOn(ctx, node) }).WithContext(ctx).ShouldNot(ContainElement(BeElementOf(lost)))
+		w.divided(ctx, 4)
+		w.moves("agents of a lost node, strict mode with fence-after "+chaosFence, since, 0)
+	}, SpecTimeout(lostPatience+3*patience))
+
+	It("takes the partitions over from pods that plan for themselves, and gives them back, while pods are deleted", func(ctx SpecContext) {
+		w := prepare(ctx, sidecar, 3, rolling("1", "0"), sharing)
+		w.divide(agentPartitions)
+		w.apply(ctx)
+		w.divided(ctx, 3)
+		for _, change := range []change{labelled, func(s *appsv1.DeploymentSpec) { delete(s.Template.Labels, assignLabel) }} {
+			change(&w.manifest.deployment.Spec)
+			w.apply(ctx)
+			w.deleteSome(ctx, 4)
+			w.held(ctx, 3)
+			w.divided(ctx, 3)
+		}
+		w.verify(ctx)
+	}, SpecTimeout(4*patience))
 })
+
+// labelled has the controller plan for the pods.
+func labelled(s *appsv1.DeploymentSpec) { s.Template.Labels[assignLabel] = receipt.ByAgent }
+
+// suspend stops the process of a pod's program until the spec ends or resume is called.
+func suspend(pod, of string) (resume func()) {
+	GinkgoHelper()
+	running, err := processes(pod)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(running).To(HaveKey(of))
+	Expect(syscall.Kill(running[of], syscall.SIGSTOP)).To(Succeed())
+	resume = func() { _ = syscall.Kill(running[of], syscall.SIGCONT) } // it may have ended by then
+	DeferCleanup(resume)
+	return resume
+}
 
 // sharesByAgents has the program work on the partitions that the files name. Its template asks for a sidecar that is told of partitions.
 func sharesByAgents(s *appsv1.DeploymentSpec) {

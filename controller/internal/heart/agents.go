@@ -119,7 +119,21 @@ func (v *view) offer(p *pod) receipt.Proposal {
 	if by := v.offers.Requester(mine); by != "" && v.sound(by, p) {
 		out.Requester = by
 	}
+	out.MadeRoom = v.madeRoom(p)
 	return out
+}
+
+// madeRoom reports whether a pod of another revision has given a slot up, and wants one.
+func (v *view) madeRoom(p *pod) bool {
+	if v.gave == nil {
+		v.gave = map[string]bool{}
+		for _, q := range v.pods {
+			if q.Owned && !q.Terminating && !v.has(q) && q.MakesRoom() {
+				v.gave[q.Controller] = true
+			}
+		}
+	}
+	return v.w.Owner.Replaces && (len(v.gave) > 1 || len(v.gave) == 1 && !v.gave[p.Controller])
 }
 
 // count is the number of slots that holds for the pod. One that Kubernetes is to remove keeps its slot until then, and the count that it had.
@@ -165,7 +179,7 @@ func (v *view) requests(of assignment.State) assignment.Slots {
 	return all
 }
 
-// same reports whether both say the same.
+// same reports whether both say the same. MadeRoom alone is no reason to write: it is for a process that ends soon after this.
 func same(a, b receipt.Proposal) bool {
 	if !a.Share.Equal(b.Share) || !a.Yield.Equal(b.Yield) || (a.Confirmed == nil) != (b.Confirmed == nil) {
 		return false

@@ -194,6 +194,11 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Ready, p.AvailableAt = true, now().Add(left)
 	case "terminating":
 		p.Terminating = true
+		if rest != "" { // its grace period ends then
+			var left time.Duration
+			left, err = time.ParseDuration(strings.TrimPrefix(rest, "for "))
+			p.Deadline = now().Add(left)
+		}
 	case "ordinal":
 		p.Ordinal, err = strconv.Atoi(rest)
 	case "failed": // its program ended soon after it had got a slot
@@ -370,6 +375,9 @@ func told(p Propose) string {
 	}
 	if next.Requester != "" {
 		fmt.Fprintf(&b, ", %s asks", next.Requester)
+	}
+	if next.MadeRoom {
+		b.WriteString(", others made room")
 	}
 	switch c := next.Confirmed; {
 	case p.Text == "":

@@ -28,6 +28,7 @@ func Decide(w World) Decision {
 	}
 	v.remove()
 	v.wait()
+	v.later()
 	return v.d
 }
 
@@ -45,7 +46,9 @@ type view struct {
 	// ids are the slots of the map, by the names of their pods.
 	ids    map[string]int
 	offers *proposal.Offers
-	found  *index
+	// gave are the controllers of pods that gave a slot up and want one, nil before somebody asks.
+	gave  map[string]bool
+	found *index
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
 	crowded, kept bool
 	d             Decision

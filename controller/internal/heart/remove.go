@@ -3,7 +3,6 @@ package heart
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // remove removes pods of a Deployment so that others get their ids. Gated programs cannot stop by themselves, and Kubernetes removes no older pod while
@@ -70,7 +69,6 @@ func (v *view) census() (c census) {
 			}
 			if id < count && v.current(p) && !v.available(p) {
 				c.without++
-				v.again(p)
 			}
 			c.holders = append(c.holders, p)
 		}
@@ -88,13 +86,6 @@ func (v *view) holds(p *pod) (id int, has bool) {
 	}
 	id, has = v.ids[p.Name]
 	return id, has
-}
-
-// again has the decision made again when a pod that is Ready becomes available.
-func (v *view) again(p *pod) {
-	if left := p.AvailableAt.Sub(v.w.Now); p.Ready && left > 0 {
-		v.d.After = cmp.Or(min(v.d.After, left), left, time.Second)
-	}
 }
 
 // older returns the controller's pods of older revisions, the highest ids first: those that are not available, and the others.

@@ -1,6 +1,10 @@
 package heart
 
-import "github.com/idalloc/idalloc/pkg/allocator/receipt"
+import (
+	"cmp"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
 
 // reasonOf says why an agent waits. It changes seldom, because each change is a write.
 func (v *view) reasonOf(p *pod) Reason {
@@ -18,6 +22,19 @@ func (v *view) wait() {
 	for _, p := range v.pods {
 		if p.Assigned && !p.runs || v.listens(p) && !v.has(p) {
 			v.d.Waits = append(v.d.Waits, Wait{Pod: p.Name, Since: p.Created, Reason: v.reason(p)})
+		}
+	}
+}
+
+// later says when time alone changes what is decided: a pod that is Ready becomes available, or a grace period ends and the pod's node may be lost.
+func (v *view) later() {
+	for _, p := range v.pods {
+		at := p.AvailableAt
+		if p.Terminating {
+			at = p.Deadline
+		}
+		if left := at.Sub(v.w.Now); left > 0 {
+			v.d.After = cmp.Or(min(v.d.After, left), left)
 		}
 	}
 }

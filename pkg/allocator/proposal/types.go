@@ -62,6 +62,9 @@ func (p *Pod) rank() int { return min(p.Receipt.Rank, failed) }
 // whole pods costs each planner, and the watch of each waiter, several times the bytes.
 func (p *Pod) showsLife() bool { return p.Receipt.State != receipt.None }
 
+// MakesRoom reports whether the pod has given its slot up without a failure.
+func (p *Pod) MakesRoom() bool { return p.rank() == gaveUp }
+
 // runs reports whether the pod's program is known to run, or waits for nothing but a slot. A program that failed may not run between two tries.
 func (p *Pod) runs() bool { return (p.showsLife() || p.Gated) && p.rank() < failed }
 

@@ -34,6 +34,8 @@ type Proposal struct {
 	Yield placement.Set
 	// Requester is a pod that should have the slot, empty if there is none.
 	Requester string
+	// MadeRoom says that a pod of another revision had given a slot up, and wanted one, when this was written.
+	MadeRoom bool
 	// Why says in a word why there is no slot, empty if there is one.
 	Why string
 	// Confirmed is the outcome of the last T3, nil before the first one.
@@ -61,6 +63,7 @@ type proposalWire struct {
 	Shared    bool           `json:"shared,omitempty"`
 	Yield     string         `json:"yield,omitempty"`
 	Requester string         `json:"requester,omitempty"`
+	MadeRoom  bool           `json:"madeRoom,omitempty"`
 	Why       string         `json:"why,omitempty"`
 	Confirmed *confirmedWire `json:"confirmed,omitempty"`
 }
@@ -78,7 +81,7 @@ type confirmedWire struct {
 
 // Encode returns the text of the annotation.
 func (p Proposal) Encode() string {
-	w := proposalWire{UID: p.UID, Owner: p.Owner, Count: p.Count, Shared: p.Shared, Yield: p.Yield.String(), Requester: p.Requester, Why: p.Why}
+	w := proposalWire{UID: p.UID, Owner: p.Owner, Count: p.Count, Shared: p.Shared, Yield: p.Yield.String(), Requester: p.Requester, MadeRoom: p.MadeRoom, Why: p.Why}
 	if !p.Share.Empty() {
 		w.ID, w.Of, w.Set = &p.Share.ID, p.Share.Of, p.Share.Partitions.String()
 	}
@@ -112,7 +115,7 @@ func ParseProposal(text string) (Proposal, error) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return none, fmt.Errorf("not a proposal: %s", quote(text))
 	}
-	p := Proposal{UID: w.UID, Owner: w.Owner, Count: w.Count, Share: Nothing(), Shared: w.Shared, Requester: w.Requester, Why: w.Why}
+	p := Proposal{UID: w.UID, Owner: w.Owner, Count: w.Count, Share: Nothing(), Shared: w.Shared, Requester: w.Requester, MadeRoom: w.MadeRoom, Why: w.Why}
 	if w.UID == "" || w.Owner.Kind == "" || w.Owner.Name == "" || w.Count < 0 || w.Count > MaxID+1 {
 		return none, fmt.Errorf("a proposal without uid or owner, or with a count that makes no sense: %s", quote(text))
 	}

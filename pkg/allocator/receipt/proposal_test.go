@@ -17,8 +17,8 @@ func TestAProposalIsReadAsItWasWritten(t *testing.T) {
 	for want, p := range map[string]receipt.Proposal{
 		start + `,"why":"slots"}`: {Count: 3, Share: receipt.Nothing(), Why: "slots"},
 		start + `,"id":0}`:        {Count: 3},
-		start + `,"id":2,"of":8,"partitions":"1-3","shared":true,"yield":"3","requester":"p9","confirmed":{"write":"w","id":2,"of":8,"partitions":"1-2","otherSlot":true,"otherPartitions":"2","by":"p1"}}`: {
-			Count: 3, Share: receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2, 3)}, Shared: true, Yield: placement.Of(3), Requester: "p9",
+		start + `,"id":2,"of":8,"partitions":"1-3","shared":true,"yield":"3","requester":"p9","madeRoom":true,"confirmed":{"write":"w","id":2,"of":8,"partitions":"1-2","otherSlot":true,"otherPartitions":"2","by":"p1"}}`: {
+			Count: 3, Share: receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2, 3)}, Shared: true, Yield: placement.Of(3), Requester: "p9", MadeRoom: true,
 			Confirmed: &receipt.Confirmed{
 				Write: "w", Share: receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2)}, Slot: true, Partitions: placement.Of(2), By: "p1",
 			},

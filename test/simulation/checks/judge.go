@@ -203,14 +203,14 @@ func (j *Judge) Stored(v *server.Version) {
 	j.noteLease(v)
 	j.noteLocked(v)
 	j.checkRemoved(v)
+	j.progress.noteMade(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
 		return
 	}
 	j.noteMissed()
 	j.checkPatience(v)
 	j.countMoves(v)
-	j.progress.checkStarted(v)
-	j.progress.noteDamage(v)
+	j.progress.noteOwner(v)
 	if n := v.Count(); n != j.count {
 		j.count = n
 		j.Excuse()

@@ -25,6 +25,8 @@ const (
 	// takesOver is how long nobody may work on a partition although an id could: the owner before it was gone for failover-after, a holder planned
 	// in vain just before, and it planned and took.
 	takesOver = assignment.DefaultFailoverAfter + soonEnough + 95*time.Second
+	// takesOverTold is the same if the controller plans for all, which has no turns.
+	takesOverTold = assignment.DefaultFailoverAfter + soonEnough + 30*time.Second
 	// gives is how long what a program that ended had may stay its own: its requests were on their way already.
 	gives = soonEnough + 10*time.Second
 	// mostAMinute is how many requests a process makes in any minute at most, whatever others do. What is undone is done again after 0.1 s, 0.2 s and so
@@ -32,8 +34,9 @@ const (
 	mostAMinute = 300
 	// renewals is how many more it makes in strict mode in each fence-after, with a few that come to nothing.
 	renewals = 20
-	// mostProposals is how many of these are writes of the owner.
-	mostProposals = 60
+	// mostProposals is how many of these are writes of the owner. A controller makes more for each pod that is made: it names that pod, and takes out
+	// the one before it.
+	mostProposals, ofEachPod = 60, 2
 )
 
 // calls is how many requests a process had made at a moment.
@@ -60,11 +63,21 @@ func (g *progress) checkPace() {
 		if made := p.Calls - seen[0].n; made > most {
 			g.judge.reportf(bounded, "%s made more than %d requests within a minute", p.ID, most)
 		}
-		if made := p.Proposals - seen[0].proposals; made > mostProposals {
-			g.judge.reportf(bounded, "%s wrote the owner more than %d times within a minute", p.ID, mostProposals)
+		proposals := mostProposals
+		if p.Controls {
+			proposals += ofEachPod * g.madeSince(now-time.Minute)
+		}
+		if made := p.Proposals - seen[0].proposals; made > proposals {
+			g.judge.reportf(bounded, "%s wrote the owner more than %d times within a minute", p.ID, proposals)
 		}
 		g.calls[p] = seen
 	}
+}
+
+// madeSince is how many pods were made since then.
+func (g *progress) madeSince(then time.Duration) int {
+	first, _ := slices.BinarySearch(g.made, then)
+	return len(g.made) - first
 }
 
 // stopsLate is what a process published and its receipt do not say of the partitions on which its work has stopped, or is to.
@@ -101,7 +114,7 @@ func (g *progress) idle() map[string]time.Duration {
 	if now != g.was {
 		g.was, g.moved = now, g.w.Now()
 	}
-	worked, able := map[int]bool{}, false
+	worked, able, bound := map[int]bool{}, false, takesOverTold
 	for _, p := range g.w.Processes {
 		for k := range p.Working() {
 			worked[k] = true
@@ -110,7 +123,10 @@ func (g *progress) idle() map[string]time.Duration {
 		if !p.Runs() || v == nil {
 			continue
 		}
-		if world.IsAgent(v.Object) && g.deaf() {
+		switch {
+		case !world.IsAgent(v.Object):
+			bound = takesOver
+		case g.deaf():
 			return nil
 		}
 		if p.Stubborn() || g.w.IsPaused(p.Pod) || p.Pod != "" && !p.Divides() || g.judge.receipt(v).Failures() > 0 {
@@ -127,7 +143,7 @@ func (g *progress) idle() map[string]time.Duration {
 		if worked[k] || g.w.Hangs[k] || g.lockedInVain(k) {
 			continue
 		}
-		out[fmt.Sprintf("has nobody work on partition %d (as it is since %s)", k, g.moved.Round(time.Second))] = takesOver + g.leaseTime()
+		out[fmt.Sprintf("has nobody work on partition %d (as it is since %s)", k, g.moved.Round(time.Second))] = bound + g.leaseTime()
 	}
 	return out
 }

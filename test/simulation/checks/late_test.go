@@ -223,6 +223,31 @@ func TestAProcessThatAsksTooMuchIsSeen(t *testing.T) {
 	}
 }
 
+func TestAProcessThatWritesTheOwnerTooOftenIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		controls bool
+		writes   int
+		promise  string
+	}{
+		"as often as it may":         {false, mostProposals, ""},
+		"too often":                  {false, mostProposals + 1, bounded},
+		"a controller for a new pod": {true, mostProposals + ofEachPod, ""},
+		"a controller too often":     {true, mostProposals + ofEachPod + 1, bounded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{}, func(s stage) {
+				a := s.Puppet("a")
+				a.Controls = tc.controls
+				s.judge.progress.checkPace()
+				s.adopt(a)
+				a.Proposals = tc.writes
+				s.judge.progress.checkPace()
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
 // Work may have stopped on a part of what is to stop: from then on only the rest is to be shown.
 func TestAStopThatIsShownLateIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {

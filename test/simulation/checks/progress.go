@@ -55,6 +55,8 @@ type progress struct {
 	record   assignment.Record
 	// calls are how many requests each process had made at the looks of the last minute.
 	calls map[*world.Process][]calls
+	// made is when pods were made.
+	made []time.Duration
 	// moved is when the count, the user's wishes or the map changed last, and was what they were.
 	moved time.Duration
 	was   string
@@ -113,10 +115,18 @@ func (g *progress) note(due map[string]time.Duration, promise, key, who string, 
 	}
 }
 
-// noteDamage has all times begin again when the map does not say what receipts do.
-func (g *progress) noteDamage(v *server.Version) {
+// noteOwner takes in a version of the owner. All times begin again when the map does not say what receipts do.
+func (g *progress) noteOwner(v *server.Version) {
+	g.checkStarted(v)
 	if !g.agrees(world.Read(v)) {
 		clear(g.since)
+	}
+}
+
+// noteMade takes in a pod that is made.
+func (g *progress) noteMade(v *server.Version) {
+	if v.Kind.Resource == object.Pods && v.Exists() && !v.Before.Exists() {
+		g.made = append(g.made, g.w.Now())
 	}
 }
 

@@ -132,7 +132,7 @@ func catalogue() []kind {
 		{name: "undo", families: []string{life, foreign}, excuses: true, only: onlyDeployment, inject: undo},
 		{name: "delete-pod", families: []string{life}, inject: toSomePod(deletePod)},
 		{name: "broken-rollout", families: []string{life}, excuses: true, only: profile.Profile.Rolls, inject: brokenRollout},
-		{name: "never-start", families: []string{life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
+		{name: "never-start", families: []string{life}, excuses: true, lasts: 6 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{life}, inject: toSomePod(func(w *world.World, v *server.Version, _ *dice.Dice) { w.Evict(v.Name) })},
 		{name: "sweep", families: []string{life}, inject: collectSlots},
 		{name: repairs, families: []string{life}, excuses: true, inject: func(w *world.World, _ Fault, _ *dice.Dice) { operate(w) }},

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+func TestWhatAgentsMayDo(t *testing.T) {
+	const pods = `{"apiVersion":"v1","kind":"PodList","items":[{"spec":{"serviceAccountName":"worker"}},{"spec":{"serviceAccountName":"worker"}}]}`
+	for name, tc := range map[string]struct {
+		pods, lacks string
+		forbidden   string
+		state       State
+		says        string
+	}{
+		"there are none":                {pods: `{"apiVersion":"v1","kind":"PodList","items":[]}`, state: Absent, says: "enable KIND/NAME --by=agent"},
+		"they may do what they need":    {pods: pods, state: InForce, says: "2 pods in namespace shop, service account worker"},
+		"they may not patch themselves": {pods: pods, lacks: `"patch"`, state: Broken, says: "service account worker in namespace shop may not patch pods: "},
+		"nobody limits them":            {pods: pods, lacks: `"allocate"`, state: Broken, says: "may not allocate slots.idalloc.dev: "},
+		"pods may not be listed":        {pods: pods, forbidden: "/pods", state: Unknown, says: "may not list pods"},
+		"their rights may not be asked": {pods: pods, forbidden: "/subjectaccessreviews", state: Unknown, says: "may not create subjectaccessreviews"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch {
+				case tc.forbidden != "" && strings.HasSuffix(r.URL.Path, tc.forbidden):
+					w.WriteHeader(http.StatusForbidden)
+					_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Status","reason":"Forbidden","code":403}`))
+				case r.Method == http.MethodGet && r.URL.Query().Get("labelSelector") == "idalloc.dev/assign=agent":
+					_, _ = w.Write([]byte(tc.pods))
+				default:
+					asked := make([]byte, 4096)
+					n, _ := r.Body.Read(asked)
+					allowed := "true"
+					if text := string(asked[:n]); !strings.Contains(text, "system:serviceaccount:shop:worker") || tc.lacks != "" && strings.Contains(text, tc.lacks) {
+						allowed = "false"
+					}
+					_, _ = w.Write([]byte(`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":` + allowed + `}}`))
+				}
+			}))
+			t.Cleanup(server.Close)
+			s, err := store.New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(apifake.Born()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := checker{Options{Dynamic: s.Dynamic, Namespace: "shop"}}
+			row, err := c.agents(t.Context())
+			if err != nil || row.State != tc.state || !strings.Contains(row.Detail, tc.says) {
+				t.Errorf("%+v, %v", row, err)
+			}
+		})
+	}
+}
