@@ -12,7 +12,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -31,12 +30,6 @@ func (b *bench) primary(wishes map[string]string, second func(*allocator.Options
 	b.until("a half for each", worksOn("p0", 6))
 	b.until("a half for each", worksOn("p1", 6))
 	return home
-}
-
-func divides(o *allocator.Options) { o.Divides = true }
-
-func worksOn(pod string, many int) func(map[string]identity.Identity) bool {
-	return func(now map[string]identity.Identity) bool { return now[pod].Partitions.Owned().Len() == many }
 }
 
 // A year of failover-after has nothing to do with the way back.
@@ -63,11 +56,7 @@ func TestADeletedPrimaryFailsOverWithItsLastWrite(t *testing.T) {
 			})
 			var over atomic.Bool
 			home := b.primary(tc.wishes, func(o *allocator.Options) {
-				o.Divides, o.Observer = true, observer(func(e event.Event) {
-					if _, is := e.(event.FailedOver); is {
-						over.Store(true)
-					}
-				})
+				o.Divides, o.Observer = true, on(func(_ event.FailedOver) { over.Store(true) })
 			})
 			b.api.Change("Pod", "p1", func(o *unstructured.Unstructured) {
 				end := metav1.NewTime(b.clk.Now().Add(1 << 40))

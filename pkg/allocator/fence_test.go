@@ -131,11 +131,7 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 	reasons := make(chan string, 9)
 	b.start("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.Fenced); is {
-				reasons <- e.Reason
-			}
-		})
+		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
 	b.until("an id", has(0))
 	<-follows // its own pod, after which nothing wakes the loop
@@ -180,10 +176,7 @@ func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if drops.Load() && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/leases/") {
 			b.withoutAnnotations(r)
-			select {
-			case dropped <- struct{}{}:
-			default:
-			}
+			note(dropped, struct{}{})
 		}
 		return false
 	})

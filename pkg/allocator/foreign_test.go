@@ -37,11 +37,7 @@ func TestAForeignPodLocksItsSlotAloneAndIsNamedOnce(t *testing.T) {
 	planned := make(chan event.Planned, 99)
 	b.pod("p1")
 	b.start("p1", func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if p, is := e.(event.Planned); is {
-				planned <- p
-			}
-		})
+		o.Observer = on(func(e event.Planned) { planned <- e })
 	})
 	for range 4 { // p1 waits, and plans again and again
 		if p := <-planned; len(p.Foreign) != 1 || p.Foreign[0].Pod != "x" || p.Foreign[0].ID != 0 {

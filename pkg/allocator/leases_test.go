@@ -11,13 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
-
-func strict(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
 
 func (b *bench) leaseOf(id int) *unstructured.Unstructured {
 	return b.api.Get("Lease", store.LeaseName("Deployment/worker", id))
@@ -73,10 +70,7 @@ func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 			return false
 		}
 		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`)
-		select {
-		case tried <- struct{}{}:
-		default:
-		}
+		note(tried, struct{}{})
 		return true
 	})
 	b.pod("p0")

@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -22,51 +21,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
-
-// receiptOf is the receipt on a pod, as it stands.
-func (b *bench) receiptOf(pod string) string {
-	return b.api.Get(apifake.Pods, pod).GetAnnotations()[receipt.Key]
-}
-
-// noted reports whether the receipt of a pod has tokens, so that its next process knows them.
-func (b *bench) noted(pod string, partitions bool) func() bool {
-	return func() bool {
-		text := b.receiptOf(pod)
-		return strings.Contains(text, `"token":`) && (!partitions || strings.Contains(text, `"tokens":`))
-	}
-}
-
-// sends is what a request sends.
-func (b *bench) sends(r *http.Request) string {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		b.t.Error(err)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return string(body)
-}
-
-// copyOf is a second copy of a request, which a Before does not see as such.
-func (b *bench) copyOf(r *http.Request) *http.Request {
-	c, err := http.NewRequestWithContext(b.t.Context(), r.Method, b.api.Config().Host+r.URL.RequestURI(), strings.NewReader(b.sends(r))) //nolint:gosec // the test's own server
-	if err != nil {
-		b.t.Error(err)
-	}
-	c.Header = r.Header.Clone()
-	c.Header.Set("Copy", "yes")
-	return c
-}
-
-// send sends a request.
-func (b *bench) send(r *http.Request) {
-	answer, err := http.DefaultClient.Do(r) //nolint:gosec // the test's own server
-	if err == nil {
-		err = answer.Body.Close()
-	}
-	if err != nil {
-		b.t.Error(err)
-	}
-}
 
 // A webhook refuses that the slot is given up. The first copy of that write may still be on its way, so work begins again only under a receipt
 // with other bytes.
@@ -208,11 +162,7 @@ func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 		return false
 	})
 	b.start("p0", func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.NotTaken); is {
-				t.Errorf("it gives way: %s", e.Reason)
-			}
-		})
+		o.Observer = on(func(e event.NotTaken) { t.Errorf("it gives way: %s", e.Reason) })
 	})
 	<-listed
 	b.until("the id again", has(0))

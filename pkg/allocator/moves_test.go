@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -72,11 +71,7 @@ func TestAPartitionIsTakenAlthoughItsGiverOrItsTakerEnds(t *testing.T) {
 			b.pod("p1")
 			var once sync.Once
 			b.start("p0", func(o *allocator.Options) {
-				o.Divides, o.Observer = true, observer(func(e event.Event) {
-					if _, is := e.(event.Yielded); is {
-						once.Do(func() { tc.ends(b) })
-					}
-				})
+				o.Divides, o.Observer = true, on(func(e event.Yielded) { once.Do(func() { tc.ends(b) }) })
 			})
 			b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
 			b.start("p1", func(o *allocator.Options) { o.Divides = true })
@@ -101,22 +96,6 @@ func (b *bench) working(pod string, divides bool, stopsIn time.Duration) {
 			return nil
 		}
 	})
-}
-
-// adopt gives an object another controller, or none.
-func (b *bench) adopt(kind, name string, by ...metav1.OwnerReference) {
-	b.api.Change(kind, name, func(o *unstructured.Unstructured) { o.SetOwnerReferences(by) })
-}
-
-// counts puts an owner of two pods there.
-func (b *bench) counts(kind, name string, wish map[string]string) metav1.OwnerReference {
-	o := apifake.Owner(2)
-	o.SetKind(kind)
-	o.SetName(name)
-	o.SetUID(types.UID(name))
-	o.SetAnnotations(wish)
-	b.api.Put(o)
-	return *metav1.NewControllerRef(o, o.GroupVersionKind())
 }
 
 // step is what somebody does, and the owner whose ids the pods have after that.
@@ -200,10 +179,7 @@ func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 	looks := make(chan struct{}, 2)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/p0") {
-			select {
-			case looks <- struct{}{}:
-			default:
-			}
+			note(looks, struct{}{})
 		}
 		return false
 	})
@@ -277,10 +253,7 @@ func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testin
 		refused := !permitted.Load() && strings.HasSuffix(r.URL.Path, "/replicasets") && r.Method == http.MethodGet
 		if refused {
 			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "rs-1" is forbidden: User "a" cannot list resource "replicasets"`)
-			select {
-			case asks <- struct{}{}:
-			default:
-			}
+			note(asks, struct{}{})
 		}
 		return refused
 	})

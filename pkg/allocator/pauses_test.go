@@ -20,21 +20,6 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// seldom fails the test unless one of the next times comes five seconds after the one before.
-func seldom(t *testing.T, times <-chan time.Time) {
-	t.Helper()
-	const most = 60
-	last := <-times
-	for range most {
-		at := <-times
-		if at.Sub(last) >= 5*time.Second {
-			return
-		}
-		last = at
-	}
-	t.Errorf("%d times, and never 5 s between two of them", most)
-}
-
 // Somebody puts a wrong row back as soon as the holder has written the right one.
 func TestARowThatIsChangedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b := newBench(t, 1)
@@ -44,20 +29,14 @@ func TestARowThatIsChangedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
 	wrong := maps.Clone(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations())
 	wrong[assignment.PartitionOwnersKey] = `{"count":12,"strategy":"sticky","owners":{"0":"0-10"}}`
-	writes := make(chan time.Time, 1000)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/worker") {
-			writes <- b.clk.Now()
-		}
-		return false
-	})
+	times := b.times(writes(http.MethodPatch, "/deployments/worker"))
 	go b.api.Await(t.Context(), func() bool {
 		if b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.PartitionOwnersKey] != wrong[assignment.PartitionOwnersKey] {
 			b.annotate(wrong)
 		}
 		return false
 	})
-	seldom(t, writes)
+	seldom(t, 5*time.Second, times)
 }
 
 // A process finds work of the one before it, and another receipt for its slot. The hook that is to stop the work fails at once.
@@ -88,7 +67,7 @@ func TestAHookThatFailsAtOnceIsNotCalledWithoutAPause(t *testing.T) {
 			return errors.New("the hook fails")
 		}
 	})
-	seldom(t, calls)
+	seldom(t, 5*time.Second, calls)
 }
 
 // lostAndFound waits until contact is lost and found.

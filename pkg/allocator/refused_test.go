@@ -19,38 +19,10 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// refuse has the server refuse requests while on is true. Each of them is noted in seen, up to its capacity.
-func (b *bench) refuse(code int, reason metav1.StatusReason, message string, of func(*http.Request) bool) (on *atomic.Bool, seen chan struct{}) {
-	on, seen = &atomic.Bool{}, make(chan struct{}, 3)
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !on.Load() || !of(r) {
-			return false
-		}
-		apifake.Refuse(w, code, reason, message)
-		select {
-		case seen <- struct{}{}:
-		default:
-		}
-		return true
-	})
-	return on, seen
-}
-
-func writes(method, path string) func(*http.Request) bool {
-	return func(r *http.Request) bool { return r.Method == method && strings.Contains(r.URL.Path, path) }
-}
-
 // said has what a pod says that it waits for come through a channel.
 func said(to chan<- string) func(*allocator.Options) {
 	return func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.StillWaiting); is {
-				select {
-				case to <- e.Reason:
-				default:
-				}
-			}
-		})
+		o.Observer = on(func(e event.StillWaiting) { note(to, e.Reason) })
 	}
 }
 
@@ -138,11 +110,7 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	reasons := make(chan string, 9)
 	p := b.start("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.Fenced); is {
-				reasons <- e.Reason
-			}
-		})
+		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
 	b.until("an id", has(0))
 	b.fences(clk, refused, seen)
@@ -164,10 +132,7 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	renewed := make(chan struct{}, 1)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if writes(http.MethodPut, "/leases/")(r) {
-			select {
-			case renewed <- struct{}{}:
-			default:
-			}
+			note(renewed, struct{}{})
 		}
 		return false
 	})

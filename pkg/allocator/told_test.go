@@ -177,11 +177,9 @@ func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
 	b.agent()
 	var waiting atomic.Value
 	b.start(agent, func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if w, is := e.(event.Waiting); is {
-				waiting.Store(w.Reason)
-				b.ring()
-			}
+		o.Observer = on(func(e event.Waiting) {
+			waiting.Store(e.Reason)
+			b.ring()
 		})
 	})
 	waits := func(text string) func(map[string]identity.Identity) bool {

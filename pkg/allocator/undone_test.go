@@ -123,24 +123,9 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 			b.pod("p0")
 			b.start("p0", keepsWorking)
 			b.until("the id", has(0))
-			writes := make(chan time.Time, 10000)
-			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/worker") {
-					writes <- b.clk.Now()
-				}
-				return false
-			})
+			times := b.times(writes(http.MethodPatch, "/deployments/worker"))
 			act(b)
-			const most, long = 100, 5 * time.Second
-			last := <-writes
-			for range most {
-				at := <-writes
-				if at.Sub(last) >= long {
-					return
-				}
-				last = at
-			}
-			t.Errorf("%d writes, and never %s between two of them", most, long)
+			seldom(t, 5*time.Second, times)
 		})
 	}
 }
@@ -151,12 +136,8 @@ func TestPodsThatAskInVainAgainAndAgainAreReadSeldom(t *testing.T) {
 	b.pod("p0")
 	b.start("p0", nil)
 	b.until("the id", has(0))
-	reads := make(chan time.Time, 10000)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.Contains(r.URL.Query().Get("fieldSelector"), "nobody-") {
-			reads <- b.clk.Now()
-		}
-		return false
+	reads := b.times(func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.Contains(r.URL.Query().Get("fieldSelector"), "nobody-")
 	})
 	var asked atomic.Int64
 	ask := func() {
