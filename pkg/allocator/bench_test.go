@@ -99,6 +99,17 @@ func (b *bench) start(pod string, change func(*allocator.Options)) *process {
 	return p
 }
 
+// works starts a process in a pod, which it makes if there is none, and waits for its id.
+func (b *bench) works(pod string, change func(*allocator.Options)) *process {
+	b.t.Helper()
+	if b.api.Get(apifake.Pods, pod) == nil {
+		b.pod(pod)
+	}
+	p := b.start(pod, change)
+	b.until("an id of "+pod, assigned(pod))
+	return p
+}
+
 // kill ends the process without a word.
 func (p *process) kill() {
 	p.end()
@@ -182,6 +193,10 @@ func ids(now map[string]identity.Identity) (out []int) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+func assigned(pod string) func(now map[string]identity.Identity) bool {
+	return func(now map[string]identity.Identity) bool { return now[pod].Assigned() }
 }
 
 func has(want ...int) func(map[string]identity.Identity) bool {
@@ -391,6 +406,13 @@ func (b *bench) send(r *http.Request) {
 }
 
 func divides(o *allocator.Options) { o.Divides = true }
+
+// halves says that the pods p0 and p1 work on a half of so many partitions each.
+func halves(all int) func(map[string]identity.Identity) bool {
+	return func(now map[string]identity.Identity) bool {
+		return worksOn("p0", all/2)(now) && worksOn("p1", all/2)(now)
+	}
+}
 
 func worksOn(pod string, many int) func(map[string]identity.Identity) bool {
 	return func(now map[string]identity.Identity) bool { return now[pod].Partitions.Owned().Len() == many }

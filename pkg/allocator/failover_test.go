@@ -27,8 +27,7 @@ func (b *bench) primary(wishes map[string]string, second func(*allocator.Options
 	b.start("p0", divides)
 	b.until("all for one", worksOn("p0", 12))
 	home = b.start("p1", second)
-	b.until("a half for each", worksOn("p0", 6))
-	b.until("a half for each", worksOn("p1", 6))
+	b.until("a half for each", halves(12))
 	return home
 }
 
@@ -104,8 +103,7 @@ func TestOthersGetWhatAReplacementNeverTakes(t *testing.T) {
 			b.pod("p1")
 			b.start("p0", divides)
 			home := b.start("p1", divides)
-			b.until("a half for each", worksOn("p0", 6))
-			b.until("a half for each", worksOn("p1", 6))
+			b.until("a half for each", halves(12))
 			b.pod("p2")
 			if tc.hangs {
 				b.api.Change(apifake.Pods, "p2", func(o *unstructured.Unstructured) {

@@ -54,7 +54,6 @@ func fenced(now map[string]identity.Identity) bool { return now["p0"].State == i
 func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	ended, wrote, said := make(chan time.Time, 9), make(chan time.Time, 99), make(chan struct{})
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if len(ended) > 0 && (r.Method == http.MethodPut || r.Method == http.MethodPatch) {
@@ -67,11 +66,10 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 		return false
 	})
 	const lead = 40 * time.Second
-	p0 := b.start("p0", func(o *allocator.Options) {
+	p0 := b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.FenceLead = 2*time.Minute, lead
 		o.Fenced = func(time.Duration) { ended <- b.clk.Now() }
 	})
-	b.until("an id", has(0))
 	clk.slept.Store(int64(2*time.Minute - lead))
 	b.scale(0) // the loop hears of that
 	first := <-wrote
@@ -88,9 +86,8 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 	b := newBench(t, 2)
 	clk := doze(b)
-	b.pod("p0")
 	stops, ends := make(chan int, 9), make(chan int, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
 		o.Stop = func(ctx context.Context, s allocator.Stop) error {
 			stops <- s.Number
@@ -99,7 +96,6 @@ func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 			return ctx.Err()
 		}
 	})
-	b.until("an id", has(0))
 	b.scale(0)
 	first := <-stops
 	clk.slept.Store(int64(time.Hour))
@@ -120,7 +116,6 @@ func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	follows := make(chan struct{}, 99)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods") {
@@ -129,11 +124,10 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 		return false
 	})
 	reasons := make(chan string, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
 		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
-	b.until("an id", has(0))
 	<-follows // its own pod, after which nothing wakes the loop
 	b.api.Change("Lease", store.LeaseName("Deployment/worker", 0), func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, "other/uid", "spec", "holderIdentity"); err != nil {
@@ -152,10 +146,8 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 func TestAFencedPodThatEndsGivesItsSlotUpAtOnce(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	const lead = 20 * time.Minute
-	p0 := b.start("p0", func(o *allocator.Options) { o.FenceAfter, o.FenceLead = time.Hour, lead })
-	b.until("an id", has(0))
+	p0 := b.works("p0", func(o *allocator.Options) { o.FenceAfter, o.FenceLead = time.Hour, lead })
 	clk.slept.Store(int64(time.Hour))
 	b.scale(2) // the loop hears of that
 	b.until("the fence", fenced)
@@ -170,7 +162,6 @@ func TestAFencedPodThatEndsGivesItsSlotUpAtOnce(t *testing.T) {
 func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	var drops atomic.Bool
 	dropped, reasons, said := make(chan struct{}, 2), make(chan string, 9), make(chan string, 99)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -180,7 +171,7 @@ func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 		}
 		return false
 	})
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
 		o.Observer = observer(func(e event.Event) {
 			switch e := e.(type) {
@@ -191,7 +182,6 @@ func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 			}
 		})
 	})
-	b.until("an id", has(0))
 	b.fences(clk, &drops, dropped)
 	names := func(reason string) bool {
 		return strings.Contains(reason, receipt.Key+" of Lease idalloc-deployment.worker-0 in namespace") && strings.Contains(reason, "exempt idalloc's keys")
@@ -244,13 +234,11 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", writes(http.MethodPut, "/leases/"))
 	stale := make(chan bool, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
 	})
-	b.until("an id", has(0))
 	b.fences(clk, refused, seen)
 	if !<-stale {
 		t.Error("it says that it has contact")

@@ -1,16 +1,12 @@
 package allocator_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +19,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -122,8 +117,7 @@ func TestAWaiterThatEndsGetsNothing(t *testing.T) {
 	for i := range 3 {
 		b.pod(fmt.Sprint("p", i))
 	}
-	holder := b.start("p0", nil)
-	b.until("the id", has(0))
+	holder := b.works("p0", nil)
 	waiter := b.start("p1", nil)
 	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
 	waiter.kill()
@@ -135,7 +129,7 @@ func TestAWaiterThatEndsGetsNothing(t *testing.T) {
 	}
 	holder.release()
 	b.start("p2", nil)
-	b.until("the id of the pod that runs", func(now map[string]identity.Identity) bool { return now["p2"].Assigned() })
+	b.until("the id of the pod that runs", assigned("p2"))
 }
 
 // The workload is deleted while a write of its map is under way, which has no answer. A pod that ends does not wait for that map.
@@ -160,75 +154,14 @@ func TestAPodThatEndsAfterItsWorkloadWaitsForNoMap(t *testing.T) {
 	}
 }
 
-// What a process wrote and got no answer to may arrive at any time. It changes nothing then.
-func TestLateWritesOfOneProcessChangeNothing(t *testing.T) {
-	b := newBench(t, 1)
-	b.pod("p0")
-	b.pod("p1")
-	var mu sync.Mutex
-	var late []*http.Request
-	arrives := false
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/pods/p0") || r.Header.Get("Late") != "" {
-			return false
-		}
-		if arrives = !arrives; !arrives {
-			return false
-		}
-		body, err := io.ReadAll(r.Body)
-		again, err2 := http.NewRequestWithContext(t.Context(), r.Method, b.api.Config().Host+r.URL.RequestURI(), bytes.NewReader(body)) //nolint:gosec // the test's own server
-		if err = errors.Join(err, err2); err != nil {
-			t.Error(err)
-		}
-		again.Header = r.Header.Clone()
-		again.Header.Set("Late", "yes")
-		late = append(late, again)
-		w.WriteHeader(http.StatusGatewayTimeout)
-		return true
-	})
-	arrive := func(least int) {
-		t.Helper()
-		mu.Lock()
-		all := late
-		late = nil
-		mu.Unlock()
-		before := b.api.Get(apifake.Pods, "p0").GetAnnotations()
-		for _, r := range all {
-			answer, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusUnprocessableEntity {
-				t.Errorf("a late write is answered with %s (%v)", answer.Status, err)
-			}
-		}
-		if after := b.api.Get(apifake.Pods, "p0").GetAnnotations(); len(all) < least || !maps.Equal(before, after) {
-			t.Errorf("%d late writes made %v of %v", len(all), after, before)
-		}
-	}
-	p0 := b.start("p0", nil)
-	b.until("the id", has(0))
-	arrive(1)
-	p0.release()
-	b.start("p1", nil)
-	b.until("the next holder", func(now map[string]identity.Identity) bool { return now["p1"].Assigned() })
-	arrive(1)
-	b.start("p0", nil)
-	b.await("p0 waits", func() bool { return b.says("p0", receipt.Waits) })
-	arrive(1)
-}
-
 // Somebody puts an ancient map and an ancient row back whenever a pod that joins takes partitions.
 func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 	b := newBench(t, 2)
 	b.annotate(map[string]string{"idalloc.dev/partition-count": "12"})
 	b.pod("p0")
 	b.pod("p1")
-	divides := func(o *allocator.Options) { o.Divides = true }
 	b.start("p0", divides)
-	b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
+	b.until("all for one", worksOn("p0", 12))
 	ancient := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
 	var times atomic.Int32
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -239,9 +172,7 @@ func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 		return false
 	})
 	b.start("p1", divides)
-	b.until("a half for each", func(now map[string]identity.Identity) bool {
-		return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
-	})
+	b.until("a half for each", halves(12))
 }
 
 // A write may take the user's annotations with idalloc's. Work goes on as far as the user's allow it, and one of the pods says which they are.
@@ -265,11 +196,6 @@ func TestAWriteThatTakesTheUsersKeysToo(t *testing.T) {
 					o.Stop = func(_ context.Context, s allocator.Stop) error { stops <- s; return nil }
 					o.Observer = on(func(e event.Damaged) { said <- e.Detail })
 				})
-			}
-			halves := func(all int) func(now map[string]identity.Identity) bool {
-				return func(now map[string]identity.Identity) bool {
-					return now["p0"].Partitions.Owned().Len() == all/2 && now["p1"].Partitions.Owned().Len() == all/2
-				}
 			}
 			b.until("a half for each", halves(12))
 			for len(stops) > 0 {

@@ -39,9 +39,7 @@ func (b *bench) leases(t *testing.T) {
 func TestLeasesOfSlotsAboveTheCountGo(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)
-	b.pod("p0")
-	b.start("p0", strict)
-	b.until("an id", has(0))
+	b.works("p0", strict)
 	b.await("the Leases that others left go", func() bool { return b.leaseOf(1) == nil && b.leaseOf(2) == nil })
 	b.scale(0)
 	b.until("no id", has())
@@ -54,8 +52,7 @@ func TestLeasesOfSlotsAboveTheCountGoAlthoughAPodNeverStarts(t *testing.T) {
 	b.leases(t)
 	b.pod("p0")
 	b.annotate(map[string]string{assignment.Key: `{"0":"p0"}`})
-	b.pod("p1")
-	b.start("p1", strict)
+	b.works("p1", strict)
 	b.until("the other id", has(1))
 	b.await("the Lease that another left goes", func() bool { return b.leaseOf(2) == nil })
 }
@@ -73,9 +70,7 @@ func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 		note(tried, struct{}{})
 		return true
 	})
-	b.pod("p0")
-	b.start("p0", strict)
-	b.until("an id", has(0))
+	b.works("p0", strict)
 	<-tried
 	b.until("still the id", has(0))
 	b.scale(0)

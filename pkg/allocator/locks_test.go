@@ -26,7 +26,6 @@ import (
 // with other bytes.
 func TestWorkBeginsAgainOnlyUnderANewReceiptAfterAFailedWrite(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
 	seen := make(chan struct{}, 99)
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if !writes(http.MethodPatch, "/pods/p0")(r) || !strings.Contains(b.sends(r), "gaveUp") {
@@ -36,8 +35,7 @@ func TestWorkBeginsAgainOnlyUnderANewReceiptAfterAFailedWrite(t *testing.T) {
 		seen <- struct{}{}
 		return true
 	})
-	b.start("p0", nil)
-	b.until("an id", has(0))
+	b.works("p0", nil)
 	b.scale(0)
 	<-seen
 	before := b.receiptOf("p0")
@@ -71,12 +69,12 @@ func TestASecondCopyOfAWriteStopsNoWork(t *testing.T) {
 			}
 		})
 	})
-	b.until("partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	b.until("partitions", worksOn("p0", 4))
 	before := b.shows("p0")
 	twice.Store(true)
 	b.annotate(map[string]string{assignment.PartitionCountKey: "8"})
 	b.await("it takes more", func() bool { return strings.Contains(b.receiptOf("p0"), `"0-7 of 8"`) })
-	b.until("more partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 8 })
+	b.until("more partitions", worksOn("p0", 8))
 	if now := b.shows("p0"); len(damaged) > 0 || len(stops) > 0 || now.Token != before.Token {
 		t.Errorf("%d stops, somebody is blamed %d times, and the token is %d, before %d", len(stops), len(damaged), now.Token, before.Token)
 	}
@@ -87,16 +85,15 @@ func TestTheNextProcessOfAPodShowsTheTokensOfItsLock(t *testing.T) {
 	b := newBench(t, 1)
 	b.annotate(map[string]string{assignment.PartitionCountKey: "4"})
 	b.pod("p0")
-	divides := func(o *allocator.Options) { o.Divides = true }
 	p0 := b.start("p0", divides)
-	b.until("partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	b.until("partitions", worksOn("p0", 4))
 	b.annotate(map[string]string{assignment.PartitionCountKey: "8"})
-	b.until("more", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 8 })
+	b.until("more", worksOn("p0", 8))
 	b.await("the receipt says all tokens", func() bool { return strings.Contains(b.receiptOf("p0"), `"4-7":`) })
 	before := b.shows("p0")
 	p0.kill()
 	b.start("p0", divides)
-	b.until("partitions again", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 8 })
+	b.until("partitions again", worksOn("p0", 8))
 	if now := b.shows("p0"); now.Token != before.Token || now.Partitions != before.Partitions {
 		t.Errorf("the next process shows %+v, and the one before showed %+v", now, before)
 	}
@@ -114,10 +111,9 @@ func TestATokenThatOnlyTheFilesHaveIsNotShown(t *testing.T) {
 			o.SetLabels(pod.GetLabels())
 		})
 		old := identity.Identity{State: identity.StateAssigned, ID: 0, Count: 1, Token: 7, Pod: "p0"}
-		b.start("p0", func(o *allocator.Options) {
+		b.works("p0", func(o *allocator.Options) {
 			o.FenceAfter, o.Left = fenceAfter, func(string) identity.Identity { return old }
 		})
-		b.until("the id", has(0))
 		if now := b.shows("p0"); now.Token == old.Token {
 			t.Errorf("fence-after %s: an old token is shown: %+v", fenceAfter, now)
 		}
@@ -128,17 +124,13 @@ func TestATokenThatOnlyTheFilesHaveIsNotShown(t *testing.T) {
 func TestATokenOfAnEndedLockIsNeverShownAgain(t *testing.T) {
 	b := newBench(t, 1)
 	doze(b)
-	b.pod("p0")
-	strict := func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
-	p0 := b.start("p0", strict)
-	b.until("the id", has(0))
+	p0 := b.works("p0", strict)
 	before := b.shows("p0")
 	p0.kill()
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		strict(o)
 		o.Left = func(string) identity.Identity { return before }
 	})
-	b.until("the id again", has(0))
 	if now := b.shows("p0"); now.Token <= before.Token {
 		t.Errorf("the token is %d, and was %d", now.Token, before.Token)
 	}
@@ -147,9 +139,7 @@ func TestATokenOfAnEndedLockIsNeverShownAgain(t *testing.T) {
 // The container of p0 starts again, and finds the receipt of a pod that crashed after it wrote that. p0 came first.
 func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
-	p0 := b.start("p0", nil)
-	b.until("the id", has(0))
+	p0 := b.works("p0", nil)
 	b.await("the receipt says that it holds the slot", b.noted("p0", false))
 	token := b.shows("p0").Token
 	p0.kill()
@@ -174,9 +164,7 @@ func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 // Neither of two receipts for a slot can have come later if both say that they hold it: somebody changed one. Then both give way, as before.
 func TestAHolderGivesWayToAReceiptThatSaysTheSame(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
-	p0 := b.start("p0", nil)
-	b.until("the id", has(0))
+	p0 := b.works("p0", nil)
 	b.await("the receipt says that it holds the slot", b.noted("p0", false))
 	p0.kill()
 	other := apifake.Holding("p1", 0)
@@ -287,9 +275,7 @@ func (b *bench) checkNothingLeft(what string) {
 func TestAReleaseThatMeetsARenewalLeavesNoLease(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
-	p0 := b.start("p0", func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter })
-	b.until("the id", has(0))
+	p0 := b.works("p0", strict)
 	came := make(chan struct{})
 	var first atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) (held bool) {
@@ -311,7 +297,6 @@ func TestAReleaseThatMeetsARenewalLeavesNoLease(t *testing.T) {
 func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	var caps atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if caps.Load() && writes(http.MethodPut, "/leases/")(r) {
@@ -322,10 +307,9 @@ func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 		return false
 	})
 	ended := make(chan time.Duration, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Fenced = allocator.MinFenceAfter, func(by time.Duration) { ended <- by }
 	})
-	b.until("the id", has(0))
 	caps.Store(true)
 	close(clk.renews)
 	if by := <-ended; by > clk.BootTime() {

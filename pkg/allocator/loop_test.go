@@ -46,20 +46,17 @@ func TestAPodFollowsOtherPodsOnlyWhileItWaits(t *testing.T) {
 	}
 	b.pod("p0")
 	b.pod("p1")
-	first := b.start("p0", nil)
-	b.until("the first id", has(0))
+	first := b.works("p0", nil)
 	b.start("p1", nil)
 	until(2)
 	first.release()
-	b.until("the second holder", func(now map[string]identity.Identity) bool { return now["p1"].Assigned() })
+	b.until("the second holder", assigned("p1"))
 	until(0)
 }
 
 func TestAHandOverGoesToTheNewRevision(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("old")
-	b.start("old", nil)
-	b.until("the id", has(0))
+	b.works("old", nil)
 	b.newer("new")
 	b.start("new", nil)
 	b.until("the new pod's id", func(now map[string]identity.Identity) bool { return now["new"].Assigned() && !now["old"].Assigned() })
@@ -81,39 +78,33 @@ func TestStrictPodsHaveLeases(t *testing.T) {
 	b.clk = clock.RealClock{} // as the boot-time clock
 	b.pod("p0")
 	b.pod("p1")
-	strict := func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
 	asks := &asking{}
 	p0 := b.start("p0", func(o *allocator.Options) { strict(o); o.Observer = asks })
 	asks.alloc.Store(p0.alloc)
-	b.start("p1", strict)
-	b.until("two ids", has(0, 1))
+	b.works("p1", strict)
 	r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
 	if !r.Strict || b.api.Get("Lease", store.LeaseName("Deployment/worker", 0)) == nil {
 		t.Errorf("the receipt is %+v", r)
 	}
 	p0.release()
-	b.pod("p2")
-	b.start("p2", strict)
-	b.until("the released id", has(0, 1))
+	b.works("p2", strict)
 }
 
 func TestTheWorkIsStoppedByWhoeverFindsTheTimeOver(t *testing.T) {
 	b, calls := newBench(t, 2), make(chan time.Duration, 99)
 	clk := doze(b)
-	b.pod("p0")
 	var asleep, again atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		again.Store(again.Load() || asleep.Load() && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/leases/"))
 		return false
 	})
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Fenced = allocator.MinFenceAfter, func(by time.Duration) {
 			if calls <- by; again.Load() {
 				t.Error("the work is stopped although the pod has a Lease again")
 			}
 		}
 	})
-	b.until("an id", has(0))
 	clk.slept.Store(int64(time.Hour))
 	asleep.Store(true)
 	b.scale(3) // the loop hears of that
@@ -131,12 +122,10 @@ func TestTheWorkIsStoppedByWhoeverFindsTheTimeOver(t *testing.T) {
 
 func TestAPodFollowsItsOwner(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
 	stops := make(chan allocator.Stop, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.Stop = func(_ context.Context, s allocator.Stop) error { stops <- s; return nil }
 	})
-	b.until("the first id", has(0))
 	b.api.Change("ReplicaSet", "rs-1", func(o *unstructured.Unstructured) { o.SetOwnerReferences(nil) })
 	b.api.Remove(apifake.Deployment, apifake.Worker)
 	owned := func(kind string) func(map[string]identity.Identity) bool {
@@ -159,7 +148,6 @@ func TestAPodFollowsItsOwner(t *testing.T) {
 func TestAWatchThatIsBehind(t *testing.T) {
 	for resource, read := range map[string]string{"deployments": "GET deployments/" + apifake.Worker, "pods": "GET pods/p0"} {
 		b := newBench(t, 1)
-		b.pod("p0")
 		b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 			if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/"+resource) && q.Has("watch") && strings.HasPrefix(q.Get("fieldSelector"), "metadata.name=") {
 				q.Set("fieldSelector", "metadata.name=nobody")
@@ -167,8 +155,7 @@ func TestAWatchThatIsBehind(t *testing.T) {
 			}
 			return false
 		})
-		b.start("p0", nil)
-		b.until("its id", has(0))
+		b.works("p0", nil)
 		b.scale(3)
 		b.until("the count", func(now map[string]identity.Identity) bool { return now["p0"].Count == 3 })
 		reads := 0
@@ -197,8 +184,7 @@ func TestAStopIsCalledOff(t *testing.T) {
 		}
 	}
 	b.start("p0", stubborn)
-	b.start("p1", stubborn)
-	b.until("two ids", has(0, 1))
+	b.works("p1", stubborn)
 	b.scale(1)
 	<-stopping
 	b.scale(2)

@@ -39,8 +39,7 @@ func TestANewPodGetsNoIDUnderWhichAnotherStillWorksForTheFormerOwner(t *testing.
 		}
 	})
 	b.api.Remove(apifake.Deployment, apifake.Worker)
-	b.pod("new")
-	b.start("new", nil)
+	b.works("new", nil)
 	b.until("the other id under the ReplicaSet", has(1))
 	if !b.api.Await(t.Context(), func() bool {
 		return assignment.Decode(b.api.Get("ReplicaSet", "rs-1").GetAnnotations()).State.Slots[0] == "old"
@@ -73,8 +72,8 @@ func TestAPartitionIsTakenAlthoughItsGiverOrItsTakerEnds(t *testing.T) {
 			b.start("p0", func(o *allocator.Options) {
 				o.Divides, o.Observer = true, on(func(e event.Yielded) { once.Do(func() { tc.ends(b) }) })
 			})
-			b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
-			b.start("p1", func(o *allocator.Options) { o.Divides = true })
+			b.until("all for one", worksOn("p0", 12))
+			b.start("p1", divides)
 			b.until("the partitions of a live pod", func(now map[string]identity.Identity) bool { return now[tc.takes].Partitions.Owned().Len() == tc.has })
 		})
 	}
@@ -169,10 +168,8 @@ func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 			return nil
 		}
 	}
-	b.start("p0", keeps)
-	b.until("the first id", has(0))
-	restarts := b.start("p1", nil)
-	b.until("both ids", has(0, 1))
+	b.works("p0", keeps)
+	restarts := b.works("p1", nil)
 	waiter := b.start("p2", nil)
 	b.await("p2 waits", func() bool { return b.says("p2", receipt.Waits) })
 
@@ -232,11 +229,10 @@ func TestAPodWithoutAGracePeriodIsWarned(t *testing.T) {
 			}
 		})
 		var said atomic.Bool
-		b.start("p0", func(o *allocator.Options) {
+		b.works("p0", func(o *allocator.Options) {
 			o.FenceAfter = tc.fence
 			o.Log = funcr.New(func(_, line string) { said.Store(said.Load() || strings.Contains(line, "no grace period")) }, funcr.Options{})
 		})
-		b.until("an id", has(0))
 		if said.Load() != tc.want {
 			t.Errorf("%s: the log warns: %t", name, said.Load())
 		}
@@ -246,7 +242,6 @@ func TestAPodWithoutAGracePeriodIsWarned(t *testing.T) {
 // The Role of a Deployment's pods does not permit their ReplicaSet, and often nobody expects that they need it.
 func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
 	var permitted atomic.Bool
 	asks := make(chan struct{}, 2)
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -257,7 +252,7 @@ func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testin
 		}
 		return refused
 	})
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.Stop = func(context.Context, allocator.Stop) error {
 			if !permitted.Load() {
 				t.Error("its work is stopped")
@@ -265,7 +260,6 @@ func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testin
 			return nil
 		}
 	})
-	b.until("its id", has(0))
 	b.adopt("ReplicaSet", "rs-1")
 	b.api.Remove(apifake.Deployment, apifake.Worker)
 	for range 2 {

@@ -3,7 +3,6 @@ package allocator_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -19,25 +18,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
-
-// Somebody puts a wrong row back as soon as the holder has written the right one.
-func TestARowThatIsChangedAgainAndAgainIsWrittenSeldom(t *testing.T) {
-	b := newBench(t, 1)
-	b.annotate(map[string]string{assignment.PartitionCountKey: "12"})
-	b.pod("p0")
-	b.start("p0", func(o *allocator.Options) { o.Divides = true })
-	b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
-	wrong := maps.Clone(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations())
-	wrong[assignment.PartitionOwnersKey] = `{"count":12,"strategy":"sticky","owners":{"0":"0-10"}}`
-	times := b.times(writes(http.MethodPatch, "/deployments/worker"))
-	go b.api.Await(t.Context(), func() bool {
-		if b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.PartitionOwnersKey] != wrong[assignment.PartitionOwnersKey] {
-			b.annotate(wrong)
-		}
-		return false
-	})
-	seldom(t, 5*time.Second, times)
-}
 
 // A process finds work of the one before it, and another receipt for its slot. The hook that is to stop the work fails at once.
 func TestAHookThatFailsAtOnceIsNotCalledWithoutAPause(t *testing.T) {
@@ -88,10 +68,8 @@ func lostAndFound(t *testing.T, stale <-chan bool) {
 // A plan fails, and before it is tried again it is not needed any more.
 func TestContactIsFoundThoughNothingIsLeftToAsk(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
 	stale := make(chan bool, 9)
-	b.start("p0", func(o *allocator.Options) { o.Stale = func(s bool) { stale <- s } })
-	b.until("an id", has(0))
+	b.works("p0", func(o *allocator.Options) { o.Stale = func(s bool) { stale <- s } })
 	right := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
 	var failed atomic.Bool
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {

@@ -29,7 +29,6 @@ func said(to chan<- string) func(*allocator.Options) {
 // The API server does not accept the token of a pod that is gone. The watch that is open goes on.
 func TestAPodThatIsGoneEndsAlthoughItsTokenIsNotAcceptedAnyMore(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
 	var gone atomic.Bool
 	follows := make(chan struct{}, 9)
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -42,8 +41,7 @@ func TestAPodThatIsGoneEndsAlthoughItsTokenIsNotAcceptedAnyMore(t *testing.T) {
 		}
 		return false
 	})
-	p := b.start("p0", nil)
-	b.until("an id", has(0))
+	p := b.works("p0", nil)
 	<-follows
 	gone.Store(true)
 	b.api.Remove(apifake.Pods, "p0")
@@ -60,8 +58,7 @@ func TestPlansThatAreRefusedStopNoWork(t *testing.T) {
 	b.pod("p0")
 	b.pod("p1")
 	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
-	b.start("p0", nil)
-	b.until("an id", has(0))
+	b.works("p0", nil)
 	before := b.shows("p0")
 	refused.Store(true)
 	b.annotate(nil) // the holder writes it again
@@ -86,8 +83,7 @@ func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
 	b.pod("p0")
 	b.pod("p1")
 	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
-	p := b.start("p0", nil)
-	b.until("an id", has(0))
+	p := b.works("p0", nil)
 	b.start("p1", nil)
 	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
 	refused.Store(true)
@@ -104,15 +100,13 @@ func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
 func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
 		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, writes(http.MethodPut, "/leases/"))
 	reasons := make(chan string, 9)
-	p := b.start("p0", func(o *allocator.Options) {
+	p := b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
 		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
-	b.until("an id", has(0))
 	b.fences(clk, refused, seen)
 	if reason := <-reasons; !strings.Contains(reason, `add verb "update"`) {
 		t.Errorf("the fence is for %q", reason)
@@ -167,7 +161,6 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 func TestALeaseThatMayHaveGoneIsWrittenAgainBeforeWorkBegins(t *testing.T) {
 	b := newBench(t, 1)
 	b.clk = doze(b)
-	b.pod("p0")
 	var goes atomic.Bool
 	var after atomic.Int32
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -183,8 +176,7 @@ func TestALeaseThatMayHaveGoneIsWrittenAgainBeforeWorkBegins(t *testing.T) {
 		apifake.Refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the answer is lost")
 		return true
 	})
-	b.start("p0", func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter })
-	b.until("an id", has(0))
+	b.works("p0", strict)
 	goes.Store(true)
 	b.scale(0)
 	b.until("no id", has())

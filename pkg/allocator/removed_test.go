@@ -75,10 +75,9 @@ func TestALockThatIsRemovedStopsTheWorkAndIsWrittenAgain(t *testing.T) {
 			b.pod("p0")
 			b.pod("p1")
 			stops := make(chan allocator.Stop, 9)
-			b.start("p0", func(o *allocator.Options) {
+			b.works("p0", func(o *allocator.Options) {
 				o.Stop = func(_ context.Context, s allocator.Stop) error { stops <- s; return nil }
 			})
-			b.until("the id", has(0))
 			b.start("p1", nil)
 			b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
 			token := b.shows("p0").Token

@@ -120,7 +120,7 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 		for what, change := range map[string]func(b *bench){
 			"partitions": func(b *bench) {
 				b.pod("p1")
-				b.start("p1", func(o *allocator.Options) { o.Divides = true })
+				b.start("p1", divides)
 			},
 			"the slot": func(b *bench) {
 				b.scale(1)
@@ -233,10 +233,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 				})
 				b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() })
 			}
-			half := func(now map[string]identity.Identity) bool {
-				return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
-			}
-			b.until("a half for each", half)
+			b.until("a half for each", halves(12))
 			b.others()
 			forgery.Store(true)
 			was := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
@@ -251,7 +248,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 				now := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
 				return !slices.ContainsFunc(assignment.Keys(), func(key string) bool { return now[key] != was[key] })
 			})
-			b.until("a half for each", half)
+			b.until("a half for each", halves(12))
 			if why, asks := whyNot[forged[assignment.HandoverKey]]; asks {
 				if r := <-refused; r.Why != event.ObstacleDropped || r.Detail != why || r.ID != 0 {
 					t.Errorf("the request is refused with %+v, want %s", r, why)
@@ -267,9 +264,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 		"Deployment": func(b *bench, change func(*allocator.Options)) (string, func()) {
 			b.scale(1)
 			b.annotate(map[string]string{"deployment.kubernetes.io/revision": "1"})
-			b.pod("p0")
-			b.start("p0", change)
-			b.until("an id", has(0))
+			b.works("p0", change)
 			return apifake.Deployment, func() {
 				b.pod("p1")
 				b.start("p1", nil)
@@ -298,11 +293,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 			})
 			var r event.NotHandedOver
 			b.await("a refusal", func() bool { // a plan of the waiter may drop the request before the holder has seen it
-				b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
-					annotations := o.GetAnnotations()
-					annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
-					o.SetAnnotations(annotations)
-				})
+				b.edit(kind, apifake.Worker, func(a map[string]string) { a[assignment.HandoverKey] = `{"0":"` + waiter + `"}` })
 				select {
 				case r = <-refused:
 					return true
@@ -313,11 +304,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 			if r.Detail != "it is of no newer revision, or Kubernetes keeps this pod" || r.Requester != waiter {
 				t.Errorf("the request is refused with %+v", r)
 			}
-			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
-				annotations := o.GetAnnotations()
-				annotations[assignment.Key] = "{}"
-				o.SetAnnotations(annotations)
-			})
+			b.edit(kind, apifake.Worker, func(a map[string]string) { a[assignment.Key] = "{}" })
 			b.await("the map again", func() bool { return b.api.Get(kind, apifake.Worker).GetAnnotations()[assignment.Key] != "{}" })
 		})
 	}
@@ -330,7 +317,7 @@ func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
 	b.pod("p0")
 	divides := func(o *allocator.Options) { o.Divides, o.HandsOver = true, true }
 	p0 := b.start("p0", divides)
-	b.until("all partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	b.until("all partitions", worksOn("p0", 4))
 	left := b.shows("p0")
 	left.Partitions = identity.PartitionsOf(4, []identity.Share{{Set: placement.Between(0, 4), Token: 1}}, placement.Set{}, 0)
 	p0.kill()
@@ -356,18 +343,12 @@ func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
 // A pod of the controller has no receipt before it has a slot. It gets that of an older pod which takes for itself, and is asked for it.
 func TestAPodBehindItsGateIsGivenASlot(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
-	b.start("p0", nil)
-	b.until("an id", has(0))
+	b.works("p0", nil)
 	b.newer("gated")
 	b.api.Change(apifake.Pods, "gated", func(o *unstructured.Unstructured) {
 		o.SetLabels(map[string]string{"app": apifake.Worker, receipt.AssignLabel: receipt.ByController})
 	})
-	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-		annotations := o.GetAnnotations()
-		annotations[assignment.HandoverKey] = `{"0":"gated"}`
-		o.SetAnnotations(annotations)
-	})
+	b.edit(apifake.Deployment, apifake.Worker, func(a map[string]string) { a[assignment.HandoverKey] = `{"0":"gated"}` })
 	b.await("the slot to be given", func() bool {
 		r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), apifake.Deployment+"/worker")
 		return r.State != receipt.Locks

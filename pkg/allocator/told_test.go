@@ -123,7 +123,7 @@ func TestAnAgentWithdrawsFromASlotThatIsRefused(t *testing.T) {
 func TestAnAgentIsToldOfCountsRequestsAndPartitions(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()
-	b.start(agent, func(o *allocator.Options) { o.Divides = true })
+	b.start(agent, divides)
 	has := receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4, 5)}
 	b.tell(3, has, nil)
 	b.confirm(has, receipt.Confirmed{})
@@ -156,7 +156,7 @@ func TestAnAgentGoesOnByItselfWhileTheControllerIsAway(t *testing.T) {
 		t.Errorf("it has listed no receipts: %v", sent)
 	}
 	p.kill()
-	b.start(agent, nil)
+	b.works(agent, nil)
 	b.until("its id after a restart", has(2))
 }
 
