@@ -355,17 +355,25 @@ func TestADrainHookIsAskedAboutAPart(t *testing.T) {
 	if !slices.Equal(asked, []string{"3: 12 by 3"}) || len(*logged) > 0 {
 		t.Errorf("asked %q, logged %q", asked, *logged)
 	}
-	synctest.Test(t, func(t *testing.T) {
+}
+
+// The slot, and a part of the work, is kept, or given if that is so wanted.
+func TestWhatBecomesOfAHookThatDoesNotReturn(t *testing.T) {
+	for name, stop := range map[string]allocator.Stop{"a part": {Partitions: placement.Of(12), Number: 3}, "all": {All: true}} {
 		for give, want := range map[bool]error{false: errDrainTimeout, true: nil} {
-			d, logged := newDrainer(give, never)
-			if err := d.stop(t.Context(), part); !errors.Is(err, want) || len(*logged) != map[bool]int{true: 1}[give] {
-				t.Errorf("with give %t: %v; the log has %v", give, err, *logged)
-			}
-			if _, mayWork := d.mayWork(); !mayWork {
-				t.Error("a part has stopped, and it counts as all")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				d, logged := newDrainer(give, never)
+				begin := time.Now()
+				err := d.stop(t.Context(), stop)
+				if !errors.Is(err, want) || time.Since(begin) != d.timeout || len(*logged) != map[bool]int{true: 1}[give] {
+					t.Errorf("%s, give %t: %v after %s; the log has %v", name, give, err, time.Since(begin), *logged)
+				}
+				if _, mayWork := d.mayWork(); !mayWork && !stop.All {
+					t.Error("a part has stopped, and it counts as all")
+				}
+			})
 		}
-	})
+	}
 }
 
 // A hook that is told of partitions stops only the work on these.

@@ -40,15 +40,6 @@ func hasID(t *testing.T, dir string) bool {
 	return err == nil
 }
 
-func TestARestartInPlaceKeepsTheID(t *testing.T) {
-	dir := t.TempDir()
-	fill(t, dir, podName, podUID)
-	_, current := opened(t, dir, podName, podUID)
-	if !current.Assigned() || !hasID(t, dir) {
-		t.Errorf("the id of a pod whose container restarted is gone: %v", current)
-	}
-}
-
 func TestAnotherPodsIDIsNotInForce(t *testing.T) {
 	for name, pod := range map[string]struct{ name, uid string }{
 		"another name":          {"worker-1", "uid-2"},

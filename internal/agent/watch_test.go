@@ -68,28 +68,6 @@ func TestNobodyIsAskedAboutAnIDThatNobodyWasToldOf(t *testing.T) {
 	}
 }
 
-func TestAtTheTimeoutTheSlotIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, _ := newDrainer(false, never)
-		begin := time.Now()
-		err := d.stop(t.Context(), allocator.Stop{All: true})
-		if !errors.Is(err, errDrainTimeout) || time.Since(begin) != 5*time.Minute {
-			t.Errorf("stop is %v after %s", err, time.Since(begin))
-		}
-	})
-}
-
-func TestAtTheTimeoutTheSlotIsGivenIfSoWanted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, logged := newDrainer(true, never)
-		begin := time.Now()
-		err := d.stop(t.Context(), allocator.Stop{All: true})
-		if err != nil || time.Since(begin) != 5*time.Minute || len(*logged) != 1 {
-			t.Errorf("stop is %v after %s; the log has %v", err, time.Since(begin), *logged)
-		}
-	})
-}
-
 func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, logged := newDrainer(true, never)
