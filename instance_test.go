@@ -204,7 +204,7 @@ func TestRunReturnsWhatTheWorkReturned(t *testing.T) {
 }
 
 // What the work returns because its id changed is no error, and its own error ends Run even then.
-func TestRunGoesOnAfterAChange(t *testing.T) {
+func TestRunContinuesAfterAChange(t *testing.T) {
 	for name, want := range map[string]error{"": nil, "the work fails": errBoom} {
 		t.Run(name, func(t *testing.T) {
 			c := clusterOf(t)

@@ -238,7 +238,7 @@ func TestAPodThatIsAnotherOneNow(t *testing.T) {
 }
 
 // A function that keeps running when the count changes is not called again, and ends with its id.
-func TestWorkThatGoesOnWhenTheCountChanges(t *testing.T) {
+func TestWorkThatContinuesWhenTheCountChanges(t *testing.T) {
 	c := clusterOf(t)
 	o := c.options()
 	o.KeepOnCountChange = true

@@ -52,7 +52,7 @@ func TestHookFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// A hook that is asked for and not used would give ids away while work goes on.
+// A hook that is asked for and not used would give ids away while work continues.
 func TestHookFlagsBecomeHooks(t *testing.T) {
 	for _, tc := range []struct {
 		flags drainFlags

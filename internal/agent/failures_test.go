@@ -68,7 +68,7 @@ func TestFilesThatCannotBeWrittenEndTheProcess(t *testing.T) {
 	}
 }
 
-// What a later process must find is kept before anybody can act on the change.
+// What a later process must find is kept before the program can act on the change.
 func TestWhatCannotBeKeptIsNotShown(t *testing.T) {
 	dir := t.TempDir()
 	b, ends := failing(t, dir)
@@ -183,7 +183,7 @@ func leave(t *testing.T, dir string, ids ...identity.Identity) {
 }
 
 // The deadline was not watched since the process before this one ended, and the API server may be away.
-func TestAWatcherThatIsStartedAgainFencesWhatWorkMayGoOn(t *testing.T) {
+func TestAWatcherThatIsStartedAgainFencesWorkThatMayContinue(t *testing.T) {
 	for name, left := range map[string][]identity.Identity{
 		"an id in the files": {held()}, "an id that was withdrawn": {held(), withdrawn(identity.StateDraining)},
 	} {

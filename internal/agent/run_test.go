@@ -52,7 +52,7 @@ func running(t *testing.T, dir string, fenceAfter time.Duration) *runWork {
 
 // After a crash the command does not run. The files keep the id that other containers may work under, unless strict mode says that
 // a process must watch the time.
-func TestAProcessThatIsStartedAgainShowsNoIDThatNobodyWatches(t *testing.T) {
+func TestAProcessThatIsStartedAgainShowsNoIDThatNoProcessWatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fenceAfter time.Duration
 		inFiles    bool

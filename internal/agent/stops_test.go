@@ -256,7 +256,7 @@ func TestWithoutAReporterADrainHasNoNumber(t *testing.T) {
 }
 
 // Otherwise a late report about an earlier stop would count for a later one.
-func TestTheNextProcessGoesOnWithTheNumbers(t *testing.T) {
+func TestTheNextProcessContinuesTheNumbers(t *testing.T) {
 	for name, stop := range map[string]func(*sharer){
 		"of some partitions": func(s *sharer) { s.publish(dividing(placement.Between(0, 15), placement.Of(12), 3)) },
 		"of all work":        func(s *sharer) { s.publish(draining(3)) },
@@ -278,7 +278,7 @@ func TestTheNextProcessGoesOnWithTheNumbers(t *testing.T) {
 }
 
 // The receipt that locks it may be removed.
-func TestTheNextProcessKnowsFromTheFilesOnWhatWorkMayGoOn(t *testing.T) {
+func TestTheNextProcessKnowsFromTheFilesWhatWorkMayContinue(t *testing.T) {
 	dir := t.TempDir()
 	left := func(uid string) string {
 		id := newSharer(t, dir, httpHooks()).o.Allocator.Left(uid)

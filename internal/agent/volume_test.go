@@ -64,7 +64,7 @@ func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	fill(t, dir, podName, podUID)
 	s, current := opened(t, dir, podName, "")
 	if current.Assigned() {
-		t.Errorf("announced %v before anybody knows whose it is", current)
+		t.Errorf("announced %v before it is known whose it is", current)
 	}
 	if err := s.adopt("uid-2"); err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func TestTheHookDecides(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedAboutAnIDThatNobodyWasToldOf(t *testing.T) {
+func TestNoHookIsAskedAboutAnIDThatWasNeverShown(t *testing.T) {
 	d, _ := newDrainer(false, func(context.Context, identity.Identity, allocator.Stop) error {
 		t.Error("asked")
 		return errHook
@@ -269,7 +269,7 @@ func TestFencingWithdrawsTheIDAndThenKillsTheWork(t *testing.T) {
 }
 
 // The loop and the goroutine that watches the time may both find it over.
-func TestFencingHoldsNobodyUpAndKillsOnceAtATime(t *testing.T) {
+func TestFencingHoldsNothingUpAndKillsOnceAtATime(t *testing.T) {
 	a, _ := beginning(t, t.TempDir())
 	a.publish(held())
 	kills, end := make(chan struct{}, 9), make(chan struct{})

@@ -39,7 +39,7 @@ func newScene(texts ...string) (s scene, err error) {
 	return s, nil
 }
 
-// terms are the lines about the workload.
+// terms are the lines about the workload. "free 1" removes the entry of id 1 and its pod, and "owns 1=none" says that id 1 is no member.
 func (s *scene) terms() terms {
 	o, state := &s.owner, &s.owner.Record.State
 	return terms{
@@ -101,7 +101,8 @@ func (s *scene) readPods(rest string) error {
 	})
 }
 
-// podTerms are what may be said of a pod.
+// podTerms are what may be said of a pod, as in "pods y z: waits, ordinal 2". "made room" says that a pod gave its id up and waits again, and "of" is
+// followed by the UID of its controller.
 func (s *scene) podTerms(p *pod) terms {
 	r := &p.Receipt
 	elsewhere := func(state receipt.State) func() {

@@ -9,7 +9,17 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// The cases in testdata say what verify, get, partitions and explain tell of a workload. testdata/README.md says how to read and how to write them.
+// The cases in testdata say what the commands for people tell of a workload. A case is a comment, a command, lines about the workload, ---- and what
+// the command prints. An empty line ends it. The commands are
+//
+//	verify, verify table          the report, and after that the table of partitions; "finds" is what a program reads of a finding
+//	get, get wide                 the table of ids
+//	partitions, partitions wide   the table of partitions
+//	explain z                     what pod z waits for
+//	setup                         its lines hold for all cases up to the next setup
+//
+// The workload is a Deployment whose pods a, b and c have the ids 0, 1 and 2, unless lines say more: terms and podTerms have them all. Times count from
+// the beginning. Run the test with -rewrite to write down what is printed now, and read the difference before you commit it.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

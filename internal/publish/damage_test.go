@@ -21,7 +21,7 @@ func must(t *testing.T, errs ...error) {
 }
 
 // A process that is started again leaves the files as they are if they say what they should, and only then.
-func TestFilesThatSomebodyChangedAreWrittenAgain(t *testing.T) {
+func TestFilesThatWereChangedAreWrittenAgain(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		"another id": func(t *testing.T, dir string) {
 			t.Helper()
@@ -55,7 +55,7 @@ func TestFilesThatSomebodyChangedAreWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestAnIDThatSomebodyPutThereIsRemoved(t *testing.T) {
+func TestAnIDOfAnotherProgramIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	mustPublish(t, New(dir), without(identity.StatePending, 5))
 	must(t, os.WriteFile(filepath.Join(dir, dataLink, fileID), []byte("3\n"), 0o600))

@@ -33,7 +33,7 @@ func TestASecretThatIsTooShortIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if secret, err := New(dir).Secret(); err != nil || len(secret) < 20 {
-		t.Errorf("the secret is %q, %v: anybody could guess it", secret, err)
+		t.Errorf("the secret is %q, %v: another process could guess it", secret, err)
 	}
 }
 

@@ -32,7 +32,7 @@ func (b *bench) names(pods map[int]string, count, live int64) {
 	})
 }
 
-// Nobody waits for the slots of pods that are gone. The map names live pods only all the same, by one write for all of them.
+// No pod waits for the slots of pods that are gone. The map names live pods only all the same, by one write for all of them.
 func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		count   int64
@@ -82,7 +82,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 	}
 }
 
-// A status that leaves out pods that the map names rightly, because they end or somebody relabelled them, makes nobody list again and again.
+// A status that leaves out pods that the map names rightly, because they end or were relabelled, makes no pod list again and again.
 func TestPodsThatTheStatusLacksAreListedForSeldom(t *testing.T) {
 	b := newBench(t, 2)
 	for i := range 2 {

@@ -43,10 +43,10 @@ func TestADeletedPrimaryFailsOverWithItsLastWrite(t *testing.T) {
 		reason string
 		want   bool
 	}{
-		"by default":                     {reason: "NewReplicaSetAvailable", want: true},
-		"the user has said a time":       {wishes: map[string]string{assignment.PartitionFailoverAfterKey: "10000h"}, reason: "NewReplicaSetAvailable"},
-		"never":                          {wishes: map[string]string{assignment.PartitionFailoverAfterKey: assignment.Never}, reason: "NewReplicaSetAvailable"},
-		"while a rolling update goes on": {reason: "ReplicaSetUpdated"},
+		"by default":               {reason: "NewReplicaSetAvailable", want: true},
+		"the user has said a time": {wishes: map[string]string{assignment.PartitionFailoverAfterKey: "10000h"}, reason: "NewReplicaSetAvailable"},
+		"never":                    {wishes: map[string]string{assignment.PartitionFailoverAfterKey: assignment.Never}, reason: "NewReplicaSetAvailable"},
+		"during a rolling update":  {reason: "ReplicaSetUpdated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 2)

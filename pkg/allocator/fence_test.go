@@ -50,7 +50,7 @@ func doze(b *bench) dozing {
 
 func fenced(now map[string]identity.Identity) bool { return now["p0"].State == identity.StateFenced }
 
-// The work of a fenced pod may go on until FenceLead is over. Until then nobody else may hear that the slot is free.
+// The work of a fenced pod may continue until FenceLead is over. Until then no other pod may hear that the slot is free.
 func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
@@ -112,7 +112,7 @@ func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 	}
 }
 
-// Somebody deleted the Lease, and another pod has made it. A renewal finds that.
+// The Lease was deleted, and another pod has made it. A renewal finds that.
 func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)

@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// A pod that is not the workload's, be it relabelled or a thief's, keeps nobody from the other slots. Each pod whose plan meets it says so once.
+// A pod that is not the workload's, be it relabelled or a thief's, keeps no pod from the other slots. Each pod whose plan meets it says so once.
 func TestAForeignPodLocksItsSlotAloneAndIsNamedOnce(t *testing.T) {
 	b := newBench(t, 2)
 	foreign := apifake.Holding("x", 0)

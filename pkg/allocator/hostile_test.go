@@ -77,7 +77,7 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 	}
 }
 
-// Somebody removes the receipt as soon as it is written. The pod writes it later and later.
+// Another program removes the receipt as soon as it is written. The pod writes it later and later.
 func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
@@ -154,7 +154,7 @@ func TestAPodThatEndsAfterItsWorkloadWaitsForNoMap(t *testing.T) {
 	}
 }
 
-// Somebody puts an ancient map and an ancient row back whenever a pod that joins takes partitions.
+// Another program puts an ancient map and an ancient row back whenever a pod that joins takes partitions.
 func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 	b := newBench(t, 2)
 	b.annotate(map[string]string{"idalloc.dev/partition-count": "12"})
@@ -175,7 +175,7 @@ func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 	b.until("a half for each", halves(12))
 }
 
-// A write may take the user's annotations with idalloc's. Work goes on as far as the user's allow it, and one of the pods says which they are.
+// A write may take the user's annotations with idalloc's. Work continues as far as the user's allow it, and one of the pods says which they are.
 func TestAWriteThatTakesTheUsersKeysToo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotations map[string]string

@@ -48,7 +48,7 @@ func (code refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: int(code), Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
-// A mesh's proxy that starts later, or a NetworkPolicy. Nobody can be told while it lasts.
+// A mesh's proxy that starts later, or a NetworkPolicy. The pod cannot tell of it while it lasts.
 func TestAnAPIServerThatDidNotAnswerAtTheStartIsToldOfWhenItDoes(t *testing.T) {
 	for away, told := range map[time.Duration]bool{time.Second: false, 3 * time.Minute: true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestTheAPIServerIsBackWhenItAnswers(t *testing.T) {
 	}
 }
 
-// Somebody deletes the service account and makes it again. The container restarts, with a token of the former account.
+// The service account is deleted and made again. The container restarts, with a token of the former account.
 func TestAPodWhoseCredentialsAreRefusedHasNoContactAndKeepsSayingSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: refusing(http.StatusUnauthorized)}, clock.RealClock{})

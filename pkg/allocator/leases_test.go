@@ -20,7 +20,7 @@ func (b *bench) leaseOf(id int) *unstructured.Unstructured {
 	return b.api.Get("Lease", store.LeaseName("Deployment/worker", id))
 }
 
-// leases has the Leases of slot 1, which nobody has, and of slot 2, which a lost pod has.
+// leases has the Leases of slot 1, which no pod has, and of slot 2, which a lost pod has.
 func (b *bench) leases(t *testing.T) {
 	t.Helper()
 	s, err := store.New(b.api.Config(), clock.RealClock{})
@@ -57,7 +57,7 @@ func TestLeasesOfSlotsAboveTheCountGoAlthoughAPodNeverStarts(t *testing.T) {
 	b.await("the Lease that another left goes", func() bool { return b.leaseOf(2) == nil })
 }
 
-// A Role from before may not permit to delete. Then Leases stay, and work goes on.
+// A Role from before may not permit to delete. Then Leases stay, and work continues.
 func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)

@@ -76,7 +76,7 @@ func TestASecondCopyOfAWriteStopsNoWork(t *testing.T) {
 	b.await("it takes more", func() bool { return strings.Contains(b.receiptOf("p0"), `"0-7 of 8"`) })
 	b.until("more partitions", worksOn("p0", 8))
 	if now := b.shows("p0"); len(damaged) > 0 || len(stops) > 0 || now.Token != before.Token {
-		t.Errorf("%d stops, somebody is blamed %d times, and the token is %d, before %d", len(stops), len(damaged), now.Token, before.Token)
+		t.Errorf("%d stops, other programs are blamed %d times, and the token is %d, before %d", len(stops), len(damaged), now.Token, before.Token)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 	}
 }
 
-// Neither of two receipts for a slot can have come later if both say that they hold it: somebody changed one. Then both give way, as before.
+// Neither of two receipts for a slot can have come later if both say that they hold it: one was changed. Then both give way, as before.
 func TestAHolderGivesWayToAReceiptThatSaysTheSame(t *testing.T) {
 	b := newBench(t, 1)
 	p0 := b.works("p0", nil)
@@ -174,7 +174,7 @@ func TestAHolderGivesWayToAReceiptThatSaysTheSame(t *testing.T) {
 	b.await("it gives way", func() bool { return b.says("p0", receipt.Waits) })
 }
 
-// T3 of a strict pod counts the receipts of strict pods, too: somebody may have removed the Lease. It does not count one that has outlived its
+// T3 of a strict pod counts the receipts of strict pods, too: the Lease may have been removed. It does not count one that has outlived its
 // grace period.
 func TestAStrictPodWaitsForAStrictReceiptWithoutALease(t *testing.T) {
 	b := newBench(t, 1)

@@ -90,7 +90,7 @@ func TestStrictPodsHaveLeases(t *testing.T) {
 	b.works("p2", strict)
 }
 
-func TestTheWorkIsStoppedByWhoeverFindsTheTimeOver(t *testing.T) {
+func TestALoopThatFindsTheTimeOverStopsTheWork(t *testing.T) {
 	b, calls := newBench(t, 2), make(chan time.Duration, 99)
 	clk := doze(b)
 	var asleep, again atomic.Bool
@@ -115,7 +115,7 @@ func TestTheWorkIsStoppedByWhoeverFindsTheTimeOver(t *testing.T) {
 			t.Errorf("the work is to stop by %v, and it is %v", by, time.Hour)
 		}
 	default:
-		t.Error("nobody has stopped the work")
+		t.Error("the work was not stopped")
 	}
 	b.until("the id again", has(0))
 }
@@ -133,7 +133,7 @@ func TestAPodFollowsItsOwner(t *testing.T) {
 			return now["p0"].Assigned() && now["p0"].Owner.Kind == kind
 		}
 	}
-	b.until("the id of the ReplicaSet, which nobody owns", owned("ReplicaSet"))
+	b.until("the id of the ReplicaSet, which has no owner", owned("ReplicaSet"))
 	b.api.Put(apifake.Owner(1))
 	b.api.Change("ReplicaSet", "rs-1", func(o *unstructured.Unstructured) { o.SetOwnerReferences(replicaSet("rs-1", "1").GetOwnerReferences()) })
 	b.until("the id of the Deployment that took the ReplicaSet over", owned("Deployment"))

@@ -23,7 +23,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// Somebody deletes a Deployment without its ReplicaSet. A pod that the ReplicaSet makes after that has another owner than the pods before it,
+// A Deployment is deleted without its ReplicaSet. A pod that the ReplicaSet makes after that has another owner than the pods before it,
 // whose processes may not have heard of it.
 func TestANewPodGetsNoIDUnderWhichAnotherStillWorksForTheFormerOwner(t *testing.T) {
 	b := newBench(t, 2)
@@ -53,7 +53,7 @@ func TestANewPodGetsNoIDUnderWhichAnotherStillWorksForTheFormerOwner(t *testing.
 	b.until("its id when it is gone", has(0, 1))
 }
 
-// The row names the giver until somebody plans. If the giver cannot, the taker must, although it hears of nothing.
+// The row names the giver until the next plan. If the giver cannot, the taker must, although it hears of nothing.
 func TestAPartitionIsTakenAlthoughItsGiverOrItsTakerEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ends  func(b *bench)
@@ -97,14 +97,14 @@ func (b *bench) working(pod string, divides bool, stopsIn time.Duration) {
 	})
 }
 
-// step is what somebody does, and the owner whose ids the pods have after that.
+// step is what is done to the owners, and the owner whose ids the pods have after that.
 type step struct {
 	does  func(b *bench, wish map[string]string)
 	owner string
 }
 
 // The controller of the pods changes while they work.
-func TestNobodyWorksTwiceWhilePodsMoveToAnotherOwner(t *testing.T) {
+func TestNoIDIsWorkedOnTwiceWhilePodsMoveToAnotherOwner(t *testing.T) {
 	orphan := func(b *bench, wish map[string]string) {
 		b.counts(store.ReplicaSet, "rs-1", wish)
 		b.api.Remove(apifake.Deployment, apifake.Worker)
@@ -156,7 +156,7 @@ func (b *bench) moves(wish map[string]string, each int, steps []step) {
 	}
 }
 
-// Somebody deletes a Deployment and its ReplicaSet without the pods, and makes the workload again.
+// A Deployment and its ReplicaSet are deleted without the pods, and made again.
 func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 	b := newBench(t, 2)
 	for _, pod := range []string{"p0", "p1", "p2"} {
@@ -239,7 +239,7 @@ func TestAPodWithoutAGracePeriodIsWarned(t *testing.T) {
 	}
 }
 
-// The Role of a Deployment's pods does not permit their ReplicaSet, and often nobody expects that they need it.
+// The Role of a Deployment's pods does not permit their ReplicaSet, and users seldom expect that they need it.
 func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testing.T) {
 	b := newBench(t, 1)
 	var permitted atomic.Bool

@@ -60,7 +60,7 @@ func lostAndFound(t *testing.T, stale <-chan bool) {
 				t.Errorf("contact is lost: %t, want %t", is, want)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("nobody is told that contact is lost: %t", want)
+			t.Fatalf("it is not told that contact is lost: %t", want)
 		}
 	}
 }

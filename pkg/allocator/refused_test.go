@@ -26,7 +26,7 @@ func said(to chan<- string) func(*allocator.Options) {
 	}
 }
 
-// The API server does not accept the token of a pod that is gone. The watch that is open goes on.
+// The API server does not accept the token of a pod that is gone. The watch that is open stays open.
 func TestAPodThatIsGoneEndsAlthoughItsTokenIsNotAcceptedAnyMore(t *testing.T) {
 	b := newBench(t, 1)
 	var gone atomic.Bool
@@ -96,7 +96,7 @@ func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
 	refused.Store(false)
 }
 
-// Somebody takes the permission to write Leases away.
+// The permission to write Leases is taken away.
 func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
@@ -118,7 +118,7 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	p.done = nil
 }
 
-// Run goes on with what Claim has begun.
+// Run continues what Claim has begun.
 func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)

@@ -16,7 +16,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// removals are how somebody may take from a pod what others find its lock by.
+// removals are ways to take from a pod what others find its lock by.
 func removals() map[string]func(b *bench, edit func(func(annotations map[string]string))) {
 	without := func(label string) func(*bench, func(func(map[string]string))) {
 		return func(b *bench, _ func(func(map[string]string))) {

@@ -258,8 +258,8 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	}
 }
 
-// A request of a pod that waits may stay until that has a slot. It stops nobody of the same revision, or of a StatefulSet that keeps the ordinal.
-func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
+// A request of a pod that waits may stay until that has a slot. It stops no pod of the same revision, or of a StatefulSet that keeps the ordinal.
+func TestARequestAmongPodsOfOneRevisionStopsNoWork(t *testing.T) {
 	for name, start := range map[string]func(b *bench, change func(*allocator.Options)) (holder string, waits func()){
 		"Deployment": func(b *bench, change func(*allocator.Options)) (string, func()) {
 			b.scale(1)

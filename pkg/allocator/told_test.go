@@ -146,7 +146,7 @@ func TestAnAgentIsToldOfCountsRequestsAndPartitions(t *testing.T) {
 	}
 }
 
-func TestAnAgentGoesOnByItselfWhileTheControllerIsAway(t *testing.T) {
+func TestAnAgentWorksByItselfWhileTheControllerIsAway(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()
 	p := b.start(agent, nil)

@@ -47,7 +47,7 @@ type ahead struct {
 func (a ahead) Now() time.Time                  { return a.Clock.Now().Add(a.by) }
 func (a ahead) Since(t time.Time) time.Duration { return a.Now().Sub(t) }
 
-// Whoever it is that undoes what a pod writes on the owner: the pod writes it later and later.
+// A pod writes later and later what others undo on the owner.
 func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	undo := func(b *bench, undoes func(a map[string]string) bool) {
 		go b.api.Await(b.t.Context(), func() bool {

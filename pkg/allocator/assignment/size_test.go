@@ -39,7 +39,7 @@ func TestTheSizeThatIsForetold(t *testing.T) {
 	})
 }
 
-// Somebody else may fill an owner beyond what idalloc does. A slot can change hands all the same.
+// Other programs may fill an owner beyond what idalloc does. A slot can change hands all the same.
 func TestWhatMakesNothingLargerFits(t *testing.T) {
 	full := State{Slots: Slots{0: "worker-a", 1: "worker-b"}}
 	annotations := full.Encode()

@@ -62,15 +62,15 @@ func TestALockComesAndGoes(t *testing.T) {
 	}
 }
 
-// A pod without an id keeps a deletion cost that somebody else gave it, and loses idalloc's own.
-func TestSomebodyElsesDeletionCost(t *testing.T) {
+// A pod without an id keeps a deletion cost of another program, and loses idalloc's own.
+func TestADeletionCostOfAnotherProgram(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cost  string
 		label any
 		keeps bool
 	}{
 		"idalloc's own":                {cost: "2147483644", label: "3"},
-		"somebody else's":              {cost: "100", label: "3", keeps: true},
+		"another program's":            {cost: "100", label: "3", keeps: true},
 		"one of a pod without a label": {cost: "2147483644", keeps: true},
 		"one beside a damaged label":   {cost: "2147483647", label: "three", keeps: true},
 	} {
@@ -101,7 +101,7 @@ func TestALockReplacesWhatWasThere(t *testing.T) {
 	pod := read(t, s)
 	server.change(podPath, "labels", map[string]any{"app": testName, receipt.IDLabel: "9"})
 	if _, err := s.SwapLock(t.Context(), pod, "", locks()); !errors.Is(err, ErrConflict) {
-		t.Errorf("somebody changed a label, and the write ends with %v", err)
+		t.Errorf("a label was changed, and the write ends with %v", err)
 	}
 	if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); err != nil {
 		t.Fatal(err)
