@@ -41,9 +41,7 @@ func running(t *testing.T, dir string, fenceAfter time.Duration) *runWork {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.dir.adopt(podUID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.dir.adopt(podUID))
 	c := &runWork{agent: a, follower: child.NewFollower(child.Options{Log: logr.Discard()})}
 	a.work = c
 	c.begin()

@@ -25,9 +25,7 @@ func opened(t *testing.T, dir, pod, uid string) (*volume, identity.Identity) {
 func fill(t *testing.T, dir, pod, uid string) {
 	t.Helper()
 	s, _ := opened(t, dir, pod, uid)
-	if err := s.adopt(uid); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.adopt(uid))
 	err := s.Publish(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 7, Pod: pod, Namespace: "shop"})
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +64,7 @@ func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	if current.Assigned() {
 		t.Errorf("announced %v before it is known whose it is", current)
 	}
-	if err := s.adopt("uid-2"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.adopt("uid-2"))
 	if hasID(t, dir) {
 		t.Error("the id of an earlier pod of the same name is in force")
 	}
