@@ -341,7 +341,8 @@ func (b *bench) refuse(code int, reason metav1.StatusReason, message string, of 
 	return on, seen
 }
 
-func writes(method, path string) func(*http.Request) bool {
+// request reports of a request whether it is one of this method to such a path.
+func request(method, path string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.Method == method && strings.Contains(r.URL.Path, path) }
 }
 

@@ -234,7 +234,7 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", writes(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
 	stale := make(chan bool, 9)
 	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }

@@ -81,7 +81,7 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
-	times := b.times(writes(http.MethodPatch, "/pods/p0"))
+	times := b.times(request(http.MethodPatch, "/pods/p0"))
 	go b.api.Await(t.Context(), func() bool {
 		if b.api.Get(apifake.Pods, "p0").GetAnnotations()[receipt.Key] != "" {
 			b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
@@ -96,13 +96,9 @@ func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 func TestAProcessThatMayNotReadItsOwnerEnds(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		refused := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/deployments/worker")
-		if refused {
-			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `deployments.apps "worker" is forbidden: User "a" cannot get resource "deployments"`)
-		}
-		return refused
-	})
+	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
+		`deployments.apps "worker" is forbidden: User "a" cannot get resource "deployments"`, request(http.MethodGet, "/deployments/worker"))
+	refused.Store(true)
 	p := b.start("p0", nil)
 	var forbidden *store.ForbiddenError
 	if err := <-p.done; !errors.As(err, &forbidden) || forbidden.Verb != "get" {

@@ -61,15 +61,8 @@ func TestLeasesOfSlotsAboveTheCountGoAlthoughAPodNeverStarts(t *testing.T) {
 func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)
-	tried := make(chan struct{}, 99)
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodDelete {
-			return false
-		}
-		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`)
-		note(tried, struct{}{})
-		return true
-	})
+	refused, tried := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`, request(http.MethodDelete, "/leases/"))
+	refused.Store(true)
 	b.works("p0", strict)
 	<-tried
 	b.until("still the id", has(0))

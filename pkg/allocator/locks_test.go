@@ -28,7 +28,7 @@ func TestWorkBeginsAgainOnlyUnderANewReceiptAfterAFailedWrite(t *testing.T) {
 	b := newBench(t, 1)
 	seen := make(chan struct{}, 99)
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !writes(http.MethodPatch, "/pods/p0")(r) || !strings.Contains(b.sends(r), "gaveUp") {
+		if !request(http.MethodPatch, "/pods/p0")(r) || !strings.Contains(b.sends(r), "gaveUp") {
 			return false
 		}
 		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`)
@@ -53,7 +53,7 @@ func TestASecondCopyOfAWriteStopsNoWork(t *testing.T) {
 	b.pod("p0")
 	var twice atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if writes(http.MethodPatch, "/pods/p0")(r) && r.Header.Get("Copy") == "" && twice.CompareAndSwap(true, false) {
+		if request(http.MethodPatch, "/pods/p0")(r) && r.Header.Get("Copy") == "" && twice.CompareAndSwap(true, false) {
 			b.send(b.copyOf(r))
 		}
 		return false
@@ -228,9 +228,9 @@ func (b *bench) late(of func(*http.Request) bool) (came <-chan struct{}, arrive 
 // The process ends while its first write of a kind is under way. Nothing is left of it, however late the write arrives.
 func TestAProcessThatEndsEarlyLeavesNothing(t *testing.T) {
 	for name, of := range map[string]func(b *bench, r *http.Request) bool{
-		"T2":            func(_ *bench, r *http.Request) bool { return writes(http.MethodPatch, "/pods/p0")(r) },
-		"the Lease":     func(_ *bench, r *http.Request) bool { return writes(http.MethodPost, "/leases")(r) },
-		"the map entry": func(_ *bench, r *http.Request) bool { return writes(http.MethodPatch, "/deployments/")(r) },
+		"T2":            func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/pods/p0")(r) },
+		"the Lease":     func(_ *bench, r *http.Request) bool { return request(http.MethodPost, "/leases")(r) },
+		"the map entry": func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/deployments/")(r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 1)
@@ -279,7 +279,7 @@ func TestAReleaseThatMeetsARenewalLeavesNoLease(t *testing.T) {
 	came := make(chan struct{})
 	var first atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) (held bool) {
-		if !writes(http.MethodPut, "/leases/")(r) || !first.CompareAndSwap(false, true) {
+		if !request(http.MethodPut, "/leases/")(r) || !first.CompareAndSwap(false, true) {
 			return false
 		}
 		b.sends(r) // a server that has not read it all does not notice that the client is gone
@@ -299,7 +299,7 @@ func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 	clk := doze(b)
 	var caps atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if caps.Load() && writes(http.MethodPut, "/leases/")(r) {
+		if caps.Load() && request(http.MethodPut, "/leases/")(r) {
 			text := b.sends(r)
 			text = strings.Replace(text, `"leaseDurationSeconds":13`, `"leaseDurationSeconds":1`, 1)
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
@@ -325,7 +325,7 @@ func TestAWriteThatBringsAnotherControllerIsHeard(t *testing.T) {
 	by := b.counts(store.ReplicaSet, "rs-2", nil)
 	var once sync.Once
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if writes(http.MethodPatch, "/pods/p0")(r) {
+		if request(http.MethodPatch, "/pods/p0")(r) {
 			once.Do(func() { b.adopt(apifake.Pods, "p0", by) })
 		}
 		return false

@@ -81,7 +81,8 @@ func TestStrictPodsHaveLeases(t *testing.T) {
 	asks := &asking{}
 	p0 := b.start("p0", func(o *allocator.Options) { strict(o); o.Observer = asks })
 	asks.alloc.Store(p0.alloc)
-	b.works("p1", strict)
+	b.start("p1", strict)
+	b.until("two ids", has(0, 1))
 	r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
 	if !r.Strict || b.api.Get("Lease", store.LeaseName("Deployment/worker", 0)) == nil {
 		t.Errorf("the receipt is %+v", r)
@@ -183,7 +184,7 @@ func TestAStopIsCalledOff(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	b.start("p0", stubborn)
+	b.works("p0", stubborn)
 	b.works("p1", stubborn)
 	b.scale(1)
 	<-stopping

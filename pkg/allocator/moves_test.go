@@ -70,7 +70,7 @@ func TestAPartitionIsTakenAlthoughItsGiverOrItsTakerEnds(t *testing.T) {
 			b.pod("p1")
 			var once sync.Once
 			b.start("p0", func(o *allocator.Options) {
-				o.Divides, o.Observer = true, on(func(e event.Yielded) { once.Do(func() { tc.ends(b) }) })
+				o.Divides, o.Observer = true, on(func(_ event.Yielded) { once.Do(func() { tc.ends(b) }) })
 			})
 			b.until("all for one", worksOn("p0", 12))
 			b.start("p1", divides)
@@ -242,19 +242,15 @@ func TestAPodWithoutAGracePeriodIsWarned(t *testing.T) {
 // The Role of a Deployment's pods does not permit their ReplicaSet, and users seldom expect that they need it.
 func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testing.T) {
 	b := newBench(t, 1)
-	var permitted atomic.Bool
-	asks := make(chan struct{}, 2)
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		refused := !permitted.Load() && strings.HasSuffix(r.URL.Path, "/replicasets") && r.Method == http.MethodGet
-		if refused {
-			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "rs-1" is forbidden: User "a" cannot list resource "replicasets"`)
-			note(asks, struct{}{})
-		}
-		return refused
-	})
+	refused, asks := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
+		`replicasets.apps "rs-1" is forbidden: User "a" cannot list resource "replicasets"`,
+		func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/replicasets")
+		})
+	refused.Store(true)
 	b.works("p0", func(o *allocator.Options) {
 		o.Stop = func(context.Context, allocator.Stop) error {
-			if !permitted.Load() {
+			if refused.Load() {
 				t.Error("its work is stopped")
 			}
 			return nil
@@ -268,7 +264,7 @@ func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testin
 	if now := b.shows("p0"); !now.Assigned() {
 		t.Errorf("it has %+v", now)
 	}
-	permitted.Store(true)
+	refused.Store(false)
 	b.until("its id of the ReplicaSet", func(now map[string]identity.Identity) bool {
 		return now["p0"].Assigned() && now["p0"].Owner.Kind == "ReplicaSet"
 	})

@@ -57,7 +57,7 @@ func TestPlansThatAreRefusedStopNoWork(t *testing.T) {
 	b := newBench(t, 2)
 	b.pod("p0")
 	b.pod("p1")
-	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
+	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, request(http.MethodPatch, "/deployments/"))
 	b.works("p0", nil)
 	before := b.shows("p0")
 	refused.Store(true)
@@ -82,7 +82,7 @@ func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
 	b.pod("p1")
-	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
+	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, request(http.MethodPatch, "/deployments/"))
 	p := b.works("p0", nil)
 	b.start("p1", nil)
 	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
@@ -101,7 +101,7 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
 	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
-		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, writes(http.MethodPut, "/leases/"))
+		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, request(http.MethodPut, "/leases/"))
 	reasons := make(chan string, 9)
 	p := b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
@@ -125,7 +125,7 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	b.pod("p0")
 	renewed := make(chan struct{}, 1)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if writes(http.MethodPut, "/leases/")(r) {
+		if request(http.MethodPut, "/leases/")(r) {
 			note(renewed, struct{}{})
 		}
 		return false
