@@ -230,7 +230,32 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// A renewal is refused because of the credentials, which is no contact.
+// A renewal is refused because of the credentials, which is no contact. The watch stays open, and the pod says it at once.
+func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
+	stale, reasons := make(chan bool, 9), make(chan string, 9)
+	b.works("p0", func(o *allocator.Options) {
+		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
+		o.Observer = on(func(e event.Away) { reasons <- e.Reason.Error() })
+	})
+	refused.Store(true)
+	close(clk.renews)
+	<-seen
+	if !<-stale || !has(0)(map[string]identity.Identity{"p0": b.shows("p0")}) {
+		t.Error("it says that it has contact, or has no id")
+	}
+	if reason := <-reasons; !strings.Contains(reason, "does not accept the credentials") {
+		t.Errorf("it has lost contact for %q", reason)
+	}
+	refused.Store(false)
+	if <-stale {
+		t.Error("it loses contact twice")
+	}
+}
+
+// What the pod has said of that before stands when it is fenced.
 func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
