@@ -82,10 +82,10 @@ func TestALockThatIsRemovedStopsTheWorkAndIsWrittenAgain(t *testing.T) {
 			b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
 			token := b.shows("p0").Token
 			removes(b, func(change func(map[string]string)) { b.edit(apifake.Pods, "p0", change) })
+			b.until("the id again", func(now map[string]identity.Identity) bool { return now["p0"].Assigned() && now["p0"].Token > token })
 			if s := <-stops; !s.All || !s.Lost {
 				t.Errorf("the stop is %+v", s)
 			}
-			b.until("the id again", func(now map[string]identity.Identity) bool { return now["p0"].Assigned() && now["p0"].Token > token })
 			if labels := b.api.Get(apifake.Pods, "p0").GetLabels(); labels[receipt.IDLabel] == "" || labels[receipt.OwnerLabel] == "" {
 				t.Errorf("others do not find the receipt by %v", labels)
 			}
