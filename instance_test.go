@@ -22,6 +22,27 @@ func clusterOf(t *testing.T) *cluster {
 	return c
 }
 
+// holding starts an instance, and waits for its id.
+func holding(t *testing.T, start func(context.Context, idalloc.Options) (*idalloc.Instance, error), o idalloc.Options) *idalloc.Instance {
+	t.Helper()
+	i, err := start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// closes releases what an instance holds.
+func closes(t *testing.T, i *idalloc.Instance) {
+	t.Helper()
+	if err := i.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	c := clusterOf(t)
 	c.put(object.Pods, "lonely", running())
@@ -72,9 +93,7 @@ func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 	if err := i.Healthy(); err != nil {
 		t.Errorf("while it waits: %v", err)
 	}
-	if err := i.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	closes(t, i)
 }
 
 func TestAnInstanceThatIsClosed(t *testing.T) {
@@ -93,9 +112,7 @@ func TestAnInstanceThatIsClosed(t *testing.T) {
 		t.Error("it has an id, and the pod no receipt")
 	}
 	for range 2 {
-		if err := i.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		closes(t, i)
 		if _, err := i.Wait(t.Context()); !errors.Is(err, idalloc.ErrClosed) {
 			t.Errorf("Wait returns %v", err)
 		}
@@ -131,30 +148,16 @@ func checkUnlocked(t *testing.T, c *cluster, failed int) {
 // A program that ended by itself says so, and its pod makes way for others.
 func TestWorkThatFailedIsCounted(t *testing.T) {
 	c := clusterOf(t)
-	i, err := idalloc.Start(t.Context(), c.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := i.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	i := holding(t, idalloc.Start, c.options())
 	i.Failed()
-	if err := i.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	closes(t, i)
 	checkReleased(t, c, 1)
 }
 
 // The first call of Close says that the slot stays, and so does each later one.
 func TestAReleaseThatFails(t *testing.T) {
 	c := clusterOf(t)
-	i, err := idalloc.Start(t.Context(), c.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := i.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	i := holding(t, idalloc.Start, c.options())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c.refuse(func() { cancel(errBoom) })
 	first := i.Close(ctx)
@@ -204,7 +207,7 @@ func TestRunReturnsWhatTheWorkReturned(t *testing.T) {
 }
 
 // What the work returns because its id changed is no error, and its own error ends Run even then.
-func TestRunGoesOnAfterAChange(t *testing.T) {
+func TestRunContinuesAfterAChange(t *testing.T) {
 	for name, want := range map[string]error{"": nil, "the work fails": errBoom} {
 		t.Run(name, func(t *testing.T) {
 			c := clusterOf(t)

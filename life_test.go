@@ -35,17 +35,9 @@ func TestWhoHandsOver(t *testing.T) {
 		stopped := o.Stop
 		with := c.options()
 		o.PodName, o.PodNamespace, o.Config, o.Log = with.PodName, with.PodNamespace, with.Config, with.Log
-		i, err := idalloc.Start(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := i.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		i := holding(t, idalloc.Start, o)
 		handsOver(when, stopped != nil)
-		if err := i.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		closes(t, i)
 	}
 	err := idalloc.Run(t.Context(), c.options(), func(context.Context, idalloc.Identity) error {
 		handsOver("a function", true)
@@ -103,31 +95,21 @@ func TestTheSlotStaysUntilTheWorkHasStopped(t *testing.T) {
 		c.scale(0)
 		<-asked
 		<-c.unlocked(worker0)
-		if err := i.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		closes(t, i)
 	})
 }
 
 // Where no function has been called yet, nothing holds a slot that is to be given.
 func TestASlotThatNoWorkUses(t *testing.T) {
 	c := clusterOf(t)
-	i, err := idalloc.StartRun(t.Context(), c.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := i.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	i := holding(t, idalloc.StartRun, c.options())
 	c.scale(0)
 	select {
 	case <-c.unlocked(worker0):
 	case <-time.After(20 * time.Second):
 		t.Error("the slot is kept although no work runs")
 	}
-	if err := i.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	closes(t, i)
 }
 
 // A pod whose process died soon after it took the slot gives it back for one that made room, if the work died with that process.
@@ -164,9 +146,7 @@ func TestWhatAProcessLeavesThatDied(t *testing.T) {
 			if r := c.receiptOf(o.PodName); (r.State == receipt.Locks) == tc.gives || (r.Failures() == 1) != tc.gives {
 				t.Errorf("the receipt is %+v", r)
 			}
-			if err := i.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			closes(t, i)
 		})
 	}
 }
@@ -211,13 +191,7 @@ func TestAPodThatIsAnotherOneNow(t *testing.T) {
 	})
 	t.Run("an instance", func(t *testing.T) {
 		c := clusterOf(t)
-		i, err := idalloc.Start(t.Context(), c.options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := i.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		i := holding(t, idalloc.Start, c.options())
 		c.replace()
 		for id := range i.Changes() {
 			if id.State == identity.StateLost {
@@ -238,7 +212,7 @@ func TestAPodThatIsAnotherOneNow(t *testing.T) {
 }
 
 // A function that keeps running when the count changes is not called again, and ends with its id.
-func TestWorkThatGoesOnWhenTheCountChanges(t *testing.T) {
+func TestWorkThatContinuesWhenTheCountChanges(t *testing.T) {
 	c := clusterOf(t)
 	o := c.options()
 	o.KeepOnCountChange = true

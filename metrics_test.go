@@ -27,17 +27,9 @@ func TestALinkedProgramShowsItsMetrics(t *testing.T) {
 	}
 	held := "# HELP idalloc_id_held Whether the instance holds an id and its program may act under it (1), or not (0).\n# TYPE idalloc_id_held gauge\nidalloc_id_held "
 	check("before it starts", held+"0\n", "idalloc_id_held", "idalloc_id")
-	i, err := idalloc.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := i.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	i := holding(t, idalloc.Start, o)
 	check("with an id", held+"1\n"+"# HELP idalloc_id Id that the instance holds. Absent while it holds none.\n# TYPE idalloc_id gauge\nidalloc_id 0\n",
 		"idalloc_id_held", "idalloc_id")
-	if err := i.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	closes(t, i)
 	check("after its end", held+"0\n", "idalloc_id_held", "idalloc_id")
 }

@@ -190,7 +190,7 @@ func TestStoppedWaitsForTheCallsOfItsPartitions(t *testing.T) {
 }
 
 // A call may have been told to stop, and then the partition stays after all.
-func TestACallBeginsAnewWhenItIsNotToStopAnyMore(t *testing.T) {
+func TestACallBeginsAgainWhenItIsNotToStopAnyMore(t *testing.T) {
 	g := newRig(t)
 	g.owns(placement.Of(1), placement.Set{}, 9)
 	first := g.next()
@@ -203,7 +203,7 @@ func TestACallBeginsAnewWhenItIsNotToStopAnyMore(t *testing.T) {
 	}
 }
 
-func TestWorkThatIsDoneIsNotBegunAnewBeforeANewTake(t *testing.T) {
+func TestWorkThatIsDoneBeginsAgainOnlyAfterATake(t *testing.T) {
 	g := newRig(t)
 	g.owns(placement.Of(1), placement.Set{}, 9)
 	g.next().ends(nil)

@@ -11,7 +11,7 @@ import (
 )
 
 // Before the id is given away all work has to stop, also work on partitions that were lost and has not stopped yet.
-func TestAnInstanceKnowsOnWhatWorkMayGoOn(t *testing.T) {
+func TestAnInstanceKnowsWhatWorkMayContinue(t *testing.T) {
 	i := &Instance{alloc: &allocator.Allocator{}, changed: make(chan struct{}), changes: make(chan Identity, 1)}
 	publish := func(id Identity) { i.change(func(Identity) Identity { return id }) }
 	owns := func(stopping placement.Set, partitions ...int) {

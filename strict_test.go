@@ -117,9 +117,7 @@ func TestTheContextIsOverAsSoonAsTheIDIs(t *testing.T) {
 		}
 		return nil
 	})
-	if err := i.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	closes(t, i)
 }
 
 // A function that only waits for the end of its context hears of the fence, too.
@@ -192,7 +190,5 @@ func TestAnInstanceIsFencedByTheClock(t *testing.T) {
 	if id, err := i.Wait(t.Context()); err != nil || id.ID != 0 {
 		t.Errorf("with contact again: %v, %v", id, err)
 	}
-	if err := i.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	closes(t, i)
 }

@@ -1,22 +1,10 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/idalloc/idalloc/internal/cli"
 )
-
-func TestADirectoryIsNamed(t *testing.T) {
-	for _, command := range []string{"init", "watch"} {
-		root := newRoot()
-		root.SetArgs([]string{command, "--dir=", "--pod-name=worker-0", "--pod-namespace=shop", "--server=http://127.0.0.1:1"})
-		err := root.ExecuteContext(t.Context())
-		if exitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--dir is empty") {
-			t.Errorf("%s is %v, want a usage error", command, err)
-		}
-	}
-}
 
 func TestEveryFlagHasAnEnvironmentTwin(t *testing.T) {
 	t.Setenv("IDALLOC_TIMEOUT", "7s")

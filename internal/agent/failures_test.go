@@ -41,9 +41,7 @@ func failing(t *testing.T, dir string) (b *watchWork, ends *[]error) {
 func occupy(t *testing.T, dir, name string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600)))
 }
 
 // HTTP and files must not disagree about who acts, and an id that ends has to end wherever that can still be said.
@@ -68,7 +66,7 @@ func TestFilesThatCannotBeWrittenEndTheProcess(t *testing.T) {
 	}
 }
 
-// What a later process must find is kept before anybody can act on the change.
+// What a later process must find is kept before the program can act on the change.
 func TestWhatCannotBeKeptIsNotShown(t *testing.T) {
 	dir := t.TempDir()
 	b, ends := failing(t, dir)
@@ -155,9 +153,7 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	f := child.NewFollower(child.Options{Log: logr.Discard()})
 	ctx, cancel := context.WithCancel(t.Context())
 	wait := forward(ctx, f)
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 	if code, err := f.Run(t.Context()); code != 128+int(syscall.SIGTERM) || err != nil {
 		t.Errorf("%d, %v", code, err)
 	}
@@ -183,7 +179,7 @@ func leave(t *testing.T, dir string, ids ...identity.Identity) {
 }
 
 // The deadline was not watched since the process before this one ended, and the API server may be away.
-func TestAWatcherThatIsStartedAgainFencesWhatWorkMayGoOn(t *testing.T) {
+func TestAWatcherThatIsStartedAgainFencesWorkThatMayContinue(t *testing.T) {
 	for name, left := range map[string][]identity.Identity{
 		"an id in the files": {held()}, "an id that was withdrawn": {held(), withdrawn(identity.StateDraining)},
 	} {
@@ -196,9 +192,7 @@ func TestAWatcherThatIsStartedAgainFencesWhatWorkMayGoOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := Options{Dir: dir, FenceAfter: time.Minute, Allocator: asked(t, away)}
-			if err := Watch(ended(t), o, Hooks{Fence: fence}); err != nil {
-				t.Error(err)
-			}
+			must(t, Watch(ended(t), o, Hooks{Fence: fence}))
 			if b, err := os.ReadFile(kills); err != nil || string(b) != "3\n3\n" { //nolint:gosec // a file of the test
 				t.Errorf("the hook has written %q, %v; it fails the first time", b, err)
 			}
@@ -211,9 +205,7 @@ func TestAWatcherThatIsStartedAgainFencesWhatWorkMayGoOn(t *testing.T) {
 
 func TestAWatcherWithAHookNeedsNoPartitions(t *testing.T) {
 	o := Options{Dir: t.TempDir(), HTTPAddress: "127.0.0.1:0", Allocator: asked(t, away)}
-	if err := Watch(ended(t), o, Hooks{DrainHTTP: true}); err != nil {
-		t.Error(err)
-	}
+	must(t, Watch(ended(t), o, Hooks{DrainHTTP: true}))
 }
 
 // Otherwise a report about an earlier stop could count for a later one, or work could continue under an id that is not asked about.
@@ -221,9 +213,7 @@ func TestAWatcherDoesNotBeginWithoutWhatTheOneBeforeItKept(t *testing.T) {
 	for _, name := range []string{".last-stop", ".last-id"} {
 		dir := t.TempDir()
 		leave(t, dir, held(), withdrawn(identity.StateDraining))
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("?"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("?"), 0o600))
 		err := Watch(ended(t), Options{Dir: dir, Allocator: asked(t, away)}, Hooks{DrainHTTP: true})
 		if err == nil || !strings.Contains(err.Error(), "delete the pod") {
 			t.Errorf("%s is damaged, and Watch returned %v", name, err)

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +24,6 @@ import (
 	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
@@ -151,49 +148,6 @@ func (y *yard) shows(pod string) identity.Identity {
 func (y *yard) own(a, b int) func() bool {
 	return func() bool {
 		return y.shows("a").Partitions.Owned().Len() == a && y.shows("b").Partitions.Owned().Len() == b
-	}
-}
-
-// The program neither loses its id nor sees another token.
-func TestARestartOfTheContainerIsNotNoticed(t *testing.T) {
-	y := newYard(t, nil)
-	end := y.watch("a", false, Hooks{})
-	y.until("id", func() bool { return y.shows("a").Assigned() })
-	before := y.shows("a")
-	generation, err := os.Readlink(filepath.Join(y.dirs["a"], "..data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	end()
-	end = y.watch("a", false, Hooks{})
-	writes := func() string { return y.api.Get(apifake.Pods, "a").GetResourceVersion() }
-	first := writes()
-	y.until("write of the receipt by the next process", func() bool { return writes() != first })
-	end()
-	if now, err := os.Readlink(filepath.Join(y.dirs["a"], "..data")); err != nil || now != generation {
-		t.Errorf("the files were written again: %+v, then %+v (%v)", before, y.shows("a"), err)
-	}
-}
-
-// A program that reports over HTTP is also asked when the receipt was removed.
-func TestARemovedReceiptStopsTheWorkAndTheIDComesBack(t *testing.T) {
-	y := newYard(t, nil)
-	end := y.watch("a", false, httpHooks())
-	defer end()
-	y.until("id", func() bool { return y.shows("a").Assigned() })
-	before := y.shows("a")
-	y.until("watch of the own pod", func() bool { // it begins a little later
-		y.api.Change(apifake.Pods, "a", func(o *unstructured.Unstructured) {
-			annotations := o.GetAnnotations()
-			delete(annotations, receipt.Key)
-			o.SetAnnotations(annotations)
-		})
-		return y.shows("a").State == identity.StateDraining
-	})
-	y.post("a", "/v1/drained?token="+strconv.FormatInt(before.Token, 10)+"&stop="+strconv.Itoa(y.shows("a").Stop))
-	y.until("id again", func() bool { return y.shows("a").Assigned() })
-	if now := y.shows("a"); now.Token <= before.Token {
-		t.Errorf("the token was %d and is %d", before.Token, now.Token)
 	}
 }
 

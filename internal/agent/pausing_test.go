@@ -42,9 +42,7 @@ func TestAPauseOutlivesItsProcess(t *testing.T) {
 		if b.o.Allocator.Paused == paused {
 			t.Errorf("it begins with paused %t", !paused)
 		}
-		if err := b.pausing.pause(paused); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.pausing.pause(paused))
 		b = begin()
 	}
 	if b.o.Allocator.Paused {
@@ -57,9 +55,7 @@ func TestAnotherPodsPauseIsNotThisOnes(t *testing.T) {
 	dir := t.TempDir()
 	b, _ := beginning(t, dir)
 	b.pausedBy(serve.NewServer(":0", b.hub, nil))
-	if err := b.pausing.pause(true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.pausing.pause(true))
 	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", Log: logr.Discard()}}
 	a, err := newAgent(o, func(err error) { t.Error(err) })
 	if err != nil {
@@ -71,9 +67,7 @@ func TestAnotherPodsPauseIsNotThisOnes(t *testing.T) {
 	if !b.o.Allocator.Paused {
 		t.Error("it may be this pod that was paused")
 	}
-	if err := errors.Join(a.dir.adopt("uid-2"), b.begin()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(a.dir.adopt("uid-2"), b.begin()))
 	if len(b.pausing.wishes) != 1 || <-b.pausing.wishes {
 		t.Error("it stays paused")
 	}

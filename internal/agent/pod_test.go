@@ -133,9 +133,7 @@ func TestTheProgramFindsTheSecretThatItsPOSTsNeed(t *testing.T) {
 			b, _ := beginning(t, t.TempDir())
 			b.o.Partitions = c.partitions
 			server := serve.NewServer(":0", b.hub, nil)
-			if err := b.hears(server, c.hooks); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.hears(server, c.hooks))
 			if c.path == "" {
 				if _, err := os.Stat(filepath.Join(b.dir.Path(), publish.SecretName)); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("there is a secret for nothing: %v", err)
@@ -202,9 +200,7 @@ func TestWatchEndsWithoutAnErrorWhenItIsToldTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := Watch(ctx, Options{Dir: t.TempDir(), Allocator: asked(t, away)}, Hooks{}); err != nil {
-			t.Error(err)
-		}
+		must(t, Watch(ctx, Options{Dir: t.TempDir(), Allocator: asked(t, away)}, Hooks{}))
 	})
 }
 

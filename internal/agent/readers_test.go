@@ -22,9 +22,7 @@ func TestAPartitionThatTheFilesShowIsNotGivenAway(t *testing.T) {
 		t.Errorf("wait is %v, and the files show it", err)
 	}
 	r.shown(dividing(placement.Between(0, 15), placement.Of(12), 1))
-	if err := r.wait(t.Context(), twelve, time.Now()); err != nil {
-		t.Error(err)
-	}
+	must(t, r.wait(t.Context(), twelve, time.Now()))
 }
 
 func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {

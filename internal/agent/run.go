@@ -74,7 +74,7 @@ func (c *runWork) after(id identity.Identity) {
 // claim, of the directory or of the HTTP server. The release has two minutes, and ten seconds after ctx has ended.
 func Run(ctx context.Context, o Options, command Command) (code int, err error) {
 	signalled := ctx
-	// A signal stops the command first. Everything else goes on until the command has ended.
+	// A signal stops the command first. Everything else continues until the command has ended.
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	a, err := newAgent(o, cancel)

@@ -41,9 +41,7 @@ func running(t *testing.T, dir string, fenceAfter time.Duration) *runWork {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.dir.adopt(podUID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.dir.adopt(podUID))
 	c := &runWork{agent: a, follower: child.NewFollower(child.Options{Log: logr.Discard()})}
 	a.work = c
 	c.begin()
@@ -52,7 +50,7 @@ func running(t *testing.T, dir string, fenceAfter time.Duration) *runWork {
 
 // After a crash the command does not run. The files keep the id that other containers may work under, unless strict mode says that
 // a process must watch the time.
-func TestAProcessThatIsStartedAgainShowsNoIDThatNobodyWatches(t *testing.T) {
+func TestAProcessThatIsStartedAgainShowsNoIDThatNoProcessWatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fenceAfter time.Duration
 		inFiles    bool

@@ -52,14 +52,10 @@ type sharer struct {
 func newSharer(t *testing.T, dir string, hooks Hooks) *sharer {
 	t.Helper()
 	b, _ := beginning(t, dir)
-	if err := b.numberStops(hooks); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.numberStops(hooks))
 	b.left, b.o.Allocator.Stop = b.last, b.stopBy(hooks)
 	s := &sharer{watchWork: b, t: t, dir: dir, server: serve.NewServer(":0", b.hub, nil)}
-	if err := b.hears(s.server, hooks); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.hears(s.server, hooks))
 	return s
 }
 
@@ -129,9 +125,7 @@ func TestAPartOfTheWorkStopsWhenTheProgramSaysSo(t *testing.T) {
 	}
 	s.says(409, "stop=1") // the id is not to stop
 	s.says(204, "partitions=12&stop=1")
-	if err := <-s.stopping(t.Context(), allocator.Stop{Partitions: placement.Of(12), Number: 1}); err != nil {
-		t.Error(err)
-	}
+	must(t, <-s.stopping(t.Context(), allocator.Stop{Partitions: placement.Of(12), Number: 1}))
 	s.publish(dividing(placement.Between(0, 11).Union(placement.Between(13, 15)), placement.Set{}, 1))
 	s.shows("0-11,13-15", "")
 	s.says(409, "partitions=12&stop=1")
@@ -149,9 +143,7 @@ func TestReportsOfSinglePartitionsCountOneByOne(t *testing.T) {
 			t.Errorf("%s has stopped, want %s", got, set)
 		}
 	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must(t, <-done)
 }
 
 // The process before this one told the program to stop, and it was told nothing else since.
@@ -161,9 +153,7 @@ func TestAProgramReportsToTheNextProcess(t *testing.T) {
 	s := newSharer(t, dir, httpHooks())
 	s.says(204, "partitions=12&stop=1")
 	s.publish(dividing(placement.Between(0, 15), placement.Of(12), 2))
-	if err := <-s.stopping(t.Context(), allocator.Stop{Partitions: placement.Of(12), Number: 2}); err != nil {
-		t.Error(err)
-	}
+	must(t, <-s.stopping(t.Context(), allocator.Stop{Partitions: placement.Of(12), Number: 2}))
 }
 
 func TestALateReportForAStopThatWasCalledOffDoesNotCount(t *testing.T) {
@@ -181,9 +171,7 @@ func TestALateReportForAStopThatWasCalledOffDoesNotCount(t *testing.T) {
 	s.publish(dividing(all, placement.Of(12), 2))
 	s.says(409, "partitions=12&stop=1")
 	s.says(204, "partitions=12&stop=2")
-	if err := <-s.stopping(t.Context(), allocator.Stop{Partitions: placement.Of(12), Number: 2}); err != nil {
-		t.Error(err)
-	}
+	must(t, <-s.stopping(t.Context(), allocator.Stop{Partitions: placement.Of(12), Number: 2}))
 }
 
 // The drain of an id that was called off keeps its token.
@@ -216,9 +204,7 @@ func TestAReportThatComesAfterTheTimeoutCountsWhenTheProgramIsAskedAgain(t *test
 	}
 	s.says(204, "stop=1")
 	s.publish(draining(2))
-	if err := <-s.stopping(t.Context(), allocator.Stop{All: true, Number: 2}); err != nil {
-		t.Error(err)
-	}
+	must(t, <-s.stopping(t.Context(), allocator.Stop{All: true, Number: 2}))
 }
 
 // The receipt was removed. The program reports only while it sees that the state is draining.
@@ -230,9 +216,7 @@ func TestAProgramIsAskedWhateverTheReasonIs(t *testing.T) {
 	s.until(func(id identity.Identity) bool { return id.State == identity.StateDraining && id.Stop == 1 })
 	s.publish(withdrawn(identity.StateLost)) // with another count, say
 	s.says(204, "token=7&stop=1")
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must(t, <-done)
 	if id := s.hub.Get(); id.State != identity.StateLost || id.Stop != 0 {
 		t.Errorf("the work has stopped, and the identity is %+v", id)
 	}
@@ -244,9 +228,7 @@ func TestAProgramIsAskedWhateverTheReasonIs(t *testing.T) {
 func TestWithoutAReporterADrainHasNoNumber(t *testing.T) {
 	for _, hooks := range []Hooks{{}, {Drain: &hook.Command{}}} {
 		a, _ := beginning(t, t.TempDir())
-		if err := a.numberStops(hooks); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.numberStops(hooks))
 		a.publish(held())
 		a.publish(draining(1))
 		if id := a.hub.Get().Identity; id != withdrawn(identity.StateDraining) {
@@ -256,7 +238,7 @@ func TestWithoutAReporterADrainHasNoNumber(t *testing.T) {
 }
 
 // Otherwise a late report about an earlier stop would count for a later one.
-func TestTheNextProcessGoesOnWithTheNumbers(t *testing.T) {
+func TestTheNextProcessContinuesTheNumbers(t *testing.T) {
 	for name, stop := range map[string]func(*sharer){
 		"of some partitions": func(s *sharer) { s.publish(dividing(placement.Between(0, 15), placement.Of(12), 3)) },
 		"of all work":        func(s *sharer) { s.publish(draining(3)) },
@@ -278,7 +260,7 @@ func TestTheNextProcessGoesOnWithTheNumbers(t *testing.T) {
 }
 
 // The receipt that locks it may be removed.
-func TestTheNextProcessKnowsFromTheFilesOnWhatWorkMayGoOn(t *testing.T) {
+func TestTheNextProcessKnowsFromTheFilesWhatWorkMayContinue(t *testing.T) {
 	dir := t.TempDir()
 	left := func(uid string) string {
 		id := newSharer(t, dir, httpHooks()).o.Allocator.Left(uid)
@@ -355,17 +337,25 @@ func TestADrainHookIsAskedAboutAPart(t *testing.T) {
 	if !slices.Equal(asked, []string{"3: 12 by 3"}) || len(*logged) > 0 {
 		t.Errorf("asked %q, logged %q", asked, *logged)
 	}
-	synctest.Test(t, func(t *testing.T) {
+}
+
+// The slot, and a part of the work, is kept, or given if that is so wanted.
+func TestWhatBecomesOfAHookThatDoesNotReturn(t *testing.T) {
+	for name, stop := range map[string]allocator.Stop{"a part": {Partitions: placement.Of(12), Number: 3}, "all": {All: true}} {
 		for give, want := range map[bool]error{false: errDrainTimeout, true: nil} {
-			d, logged := newDrainer(give, never)
-			if err := d.stop(t.Context(), part); !errors.Is(err, want) || len(*logged) != map[bool]int{true: 1}[give] {
-				t.Errorf("with give %t: %v; the log has %v", give, err, *logged)
-			}
-			if _, mayWork := d.mayWork(); !mayWork {
-				t.Error("a part has stopped, and it counts as all")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				d, logged := newDrainer(give, never)
+				begin := time.Now()
+				err := d.stop(t.Context(), stop)
+				if !errors.Is(err, want) || time.Since(begin) != d.timeout || len(*logged) != map[bool]int{true: 1}[give] {
+					t.Errorf("%s, give %t: %v after %s; the log has %v", name, give, err, time.Since(begin), *logged)
+				}
+				if _, mayWork := d.mayWork(); !mayWork && !stop.All {
+					t.Error("a part has stopped, and it counts as all")
+				}
+			})
 		}
-	})
+	}
 }
 
 // A hook that is told of partitions stops only the work on these.
@@ -382,9 +372,7 @@ func TestADrainCommandHearsWhatIsToStop(t *testing.T) {
 		if stop.All {
 			s.publish(draining(stop.Number))
 		}
-		if err := <-s.stopping(t.Context(), stop); err != nil {
-			t.Error(err)
-		}
+		must(t, <-s.stopping(t.Context(), stop))
 	}
 	if b, err := os.ReadFile(told); err != nil || string(b) != "1:12\n2:\n" { //nolint:gosec // a file of the test
 		t.Errorf("the hook was told %q, %v", b, err)

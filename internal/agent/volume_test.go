@@ -25,9 +25,7 @@ func opened(t *testing.T, dir, pod, uid string) (*volume, identity.Identity) {
 func fill(t *testing.T, dir, pod, uid string) {
 	t.Helper()
 	s, _ := opened(t, dir, pod, uid)
-	if err := s.adopt(uid); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.adopt(uid))
 	err := s.Publish(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 7, Pod: pod, Namespace: "shop"})
 	if err != nil {
 		t.Fatal(err)
@@ -38,15 +36,6 @@ func hasID(t *testing.T, dir string) bool {
 	t.Helper()
 	_, err := os.Stat(filepath.Join(dir, "id"))
 	return err == nil
-}
-
-func TestARestartInPlaceKeepsTheID(t *testing.T) {
-	dir := t.TempDir()
-	fill(t, dir, podName, podUID)
-	_, current := opened(t, dir, podName, podUID)
-	if !current.Assigned() || !hasID(t, dir) {
-		t.Errorf("the id of a pod whose container restarted is gone: %v", current)
-	}
 }
 
 func TestAnotherPodsIDIsNotInForce(t *testing.T) {
@@ -73,11 +62,9 @@ func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	fill(t, dir, podName, podUID)
 	s, current := opened(t, dir, podName, "")
 	if current.Assigned() {
-		t.Errorf("announced %v before anybody knows whose it is", current)
+		t.Errorf("announced %v before it is known whose it is", current)
 	}
-	if err := s.adopt("uid-2"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.adopt("uid-2"))
 	if hasID(t, dir) {
 		t.Error("the id of an earlier pod of the same name is in force")
 	}

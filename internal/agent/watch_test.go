@@ -57,37 +57,13 @@ func TestTheHookDecides(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedAboutAnIDThatNobodyWasToldOf(t *testing.T) {
+func TestNoHookIsAskedAboutAnIDThatWasNeverShown(t *testing.T) {
 	d, _ := newDrainer(false, func(context.Context, identity.Identity, allocator.Stop) error {
 		t.Error("asked")
 		return errHook
 	})
 	d.last = identity.Identity{}
-	if err := d.stop(t.Context(), allocator.Stop{All: true}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAtTheTimeoutTheSlotIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, _ := newDrainer(false, never)
-		begin := time.Now()
-		err := d.stop(t.Context(), allocator.Stop{All: true})
-		if !errors.Is(err, errDrainTimeout) || time.Since(begin) != 5*time.Minute {
-			t.Errorf("stop is %v after %s", err, time.Since(begin))
-		}
-	})
-}
-
-func TestAtTheTimeoutTheSlotIsGivenIfSoWanted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, logged := newDrainer(true, never)
-		begin := time.Now()
-		err := d.stop(t.Context(), allocator.Stop{All: true})
-		if err != nil || time.Since(begin) != 5*time.Minute || len(*logged) != 1 {
-			t.Errorf("stop is %v after %s; the log has %v", err, time.Since(begin), *logged)
-		}
-	})
+	must(t, d.stop(t.Context(), allocator.Stop{All: true}))
 }
 
 func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
@@ -121,12 +97,8 @@ func beginningOf(t *testing.T, dir string, told types.UID, heard string) (b *wat
 	if left, err = b.recall(); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.dir.adopt(heard); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.dir.adopt(heard))
+	must(t, b.begin())
 	return b, left
 }
 
@@ -148,9 +120,7 @@ func TestTheGateIsOpenWhileDraining(t *testing.T) {
 	if err := a.gate.Drained(8, 0); !errors.Is(err, hook.ErrNothingToDrain) {
 		t.Errorf("a word for another token was taken: %v", err)
 	}
-	if err := a.gate.Drained(7, 0); err != nil {
-		t.Error(err)
-	}
+	must(t, a.gate.Drained(7, 0))
 	if id, told := a.mayWork(); !told || id != held() {
 		t.Errorf("withdrawn is %v, %t", id, told)
 	}
@@ -224,9 +194,7 @@ func TestAProgramThatStoppedIsNotAskedAgain(t *testing.T) {
 	a, _ := beginning(t, dir)
 	a.publish(held())
 	a.publish(withdrawn(identity.StateDraining))
-	if err := a.stopped(held()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.stopped(held()))
 	if id, told := a.mayWork(); told {
 		t.Errorf("the program is asked about %v again", id)
 	}
@@ -234,9 +202,7 @@ func TestAProgramThatStoppedIsNotAskedAgain(t *testing.T) {
 		t.Errorf("after a restart the program is asked about %v again", a.last)
 	}
 	a.publish(held()) // called off
-	if err := a.stopped(held()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.stopped(held()))
 	if _, told := a.mayWork(); !told {
 		t.Error("the program was told of the id again, and is not asked about it")
 	}
@@ -291,7 +257,7 @@ func TestFencingWithdrawsTheIDAndThenKillsTheWork(t *testing.T) {
 }
 
 // The loop and the goroutine that watches the time may both find it over.
-func TestFencingHoldsNobodyUpAndKillsOnceAtATime(t *testing.T) {
+func TestFencingHoldsNothingUpAndKillsOnceAtATime(t *testing.T) {
 	a, _ := beginning(t, t.TempDir())
 	a.publish(held())
 	kills, end := make(chan struct{}, 9), make(chan struct{})
@@ -309,5 +275,13 @@ func TestFencingHoldsNobodyUpAndKillsOnceAtATime(t *testing.T) {
 	f.begun.Wait()
 	if len(kills) != 1 {
 		t.Errorf("the work was killed %d times", len(kills))
+	}
+}
+
+// must fails the test at the first error.
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -26,9 +26,7 @@ func TestNoCommandStartsUnderAnIDWhoseDeadlineHasPassed(t *testing.T) {
 	if _, ok := f.begin(t.Context()); ok {
 		t.Fatal("a command begins under an id that is fenced")
 	}
-	if err := f.Stopped(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Stopped(t.Context()))
 	done := f.going(t.Context())
 	over.Store(false)
 	f.Publish(assigned(0, 3, 9))
@@ -101,9 +99,7 @@ func TestWhatPackageExecStartedIsLeftToIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Waitid(unix.P_PID, over, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Waitid(unix.P_PID, over, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	running, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "3600"}, env) //nolint:gosec // a program of the system
 	if err != nil {
 		t.Fatal(err)
@@ -120,9 +116,7 @@ func TestWhatPackageExecStartedIsLeftToIt(t *testing.T) {
 	if _, err := syscall.Wait4(running, &status, syscall.WNOHANG, nil); err != nil || status.Signaled() {
 		t.Errorf("a process that runs was killed: %v", err)
 	}
-	if err := syscall.Kill(running, syscall.SIGTERM); err != nil {
-		t.Error(err)
-	}
+	must(t, syscall.Kill(running, syscall.SIGTERM))
 	if _, err := syscall.Wait4(running, &status, 0, nil); err != nil || status.Signal() != syscall.SIGTERM {
 		t.Errorf("%v, signal %s", err, status.Signal())
 	}

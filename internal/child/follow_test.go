@@ -89,9 +89,7 @@ func TestACommandFollowsItsIdentity(t *testing.T) {
 	expect(t, s, "stopped", "0/5 0 5 7")
 	f.Publish(without(identity.StateDraining))
 	expect(t, s, "stopped")
-	if err := f.Stopped(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Stopped(t.Context()))
 	f.Publish(assigned(1, 5, 9))
 	expect(t, s, "1/5 1 5 9")
 	f.Signal(syscall.SIGTERM)
@@ -144,9 +142,7 @@ func TestStoppedWaitsForTheCommand(t *testing.T) {
 		t.Errorf("Stopped returned %v while the command runs", err)
 	}
 	f.Fence(boottime.Now())
-	if err := f.Stopped(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Stopped(t.Context()))
 	f.Signal(syscall.SIGINT)
 	if got := <-done; got.code != 130 {
 		t.Errorf("Run returned %+v for SIGINT without a command", got)
@@ -161,9 +157,7 @@ func TestFenceKillsInTimeAndOutlastsALateIdentity(t *testing.T) {
 	expect(t, s, "ready")
 	f.Fence(boottime.Now() + 20*time.Millisecond)
 	f.Publish(assigned(0, 4, 7)) // was under way when the id was fenced
-	if err := f.Stopped(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Stopped(t.Context()))
 	if _, ok := f.begin(t.Context()); ok {
 		t.Fatal("an identity from before the fence starts the command")
 	}
@@ -255,7 +249,5 @@ func TestACommandThatIsNotThere(t *testing.T) {
 	if !f.EndedByItself() {
 		t.Error("it was not told to end, and that is not known")
 	}
-	if err := f.Stopped(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Stopped(t.Context()))
 }

@@ -5,6 +5,7 @@ package child
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -138,9 +139,7 @@ func newStage(t *testing.T) *stage {
 	}
 	t.Cleanup(r.Close)
 	pipe := t.TempDir() + "/report"
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	f, err := os.OpenFile(pipe, os.O_RDWR, 0) //nolint:gosec // open for writing too: no end of file between commands
 	if err != nil {
 		t.Fatal(err)
@@ -179,4 +178,12 @@ func (s *stage) follower(act string, change func(*Options), args ...string) *Fol
 		change(&o)
 	}
 	return NewFollower(o)
+}
+
+// must fails the test at the first error.
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -71,14 +71,10 @@ func TestACommandFollowsItsPartitions(t *testing.T) {
 	expect(t, s, "stopped", "0-5 0 3 7")
 	move(f, sharing(placement.Between(0, 1), 7))
 	expect(t, s, "stopped", "0-1 0 3 7")
-	if err := f.StoppedWorkOn(t.Context(), placement.Between(2, 5)); err != nil {
-		t.Error(err)
-	}
+	must(t, f.StoppedWorkOn(t.Context(), placement.Between(2, 5)))
 	move(f, sharing(placement.Set{}, 0))
 	expect(t, s, "stopped")
-	if err := f.Stopped(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Stopped(t.Context()))
 	move(f, sharing(placement.Of(6), 9))
 	expect(t, s, "6 0 3 7")
 	f.Signal(syscall.SIGTERM)
@@ -150,9 +146,7 @@ func TestNoCommandStartsBeforeTheRestIsPublished(t *testing.T) {
 	expect(t, s, "0-3 0 3 7")
 	f.Restrict(placement.Between(0, 1))
 	expect(t, s, "stopped")
-	if err := f.StoppedWorkOn(t.Context(), placement.Between(2, 3)); err != nil {
-		t.Error(err)
-	}
+	must(t, f.StoppedWorkOn(t.Context(), placement.Between(2, 3)))
 	if _, ok := f.begin(t.Context()); ok {
 		t.Fatal("a command starts under the set that is being withdrawn")
 	}
@@ -178,9 +172,7 @@ func TestStoppedWorkOnWaitsForTheCommandThatMayWorkOnIt(t *testing.T) {
 		t.Errorf("no command works on it, and StoppedWorkOn returned %v", err)
 	}
 	f.Fence(0)
-	if err := f.StoppedWorkOn(t.Context(), placement.Of(2)); err != nil {
-		t.Error(err)
-	}
+	must(t, f.StoppedWorkOn(t.Context(), placement.Of(2)))
 	f.Signal(syscall.SIGTERM)
 	<-done
 }

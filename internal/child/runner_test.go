@@ -49,9 +49,7 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	if got := s.says(); got != syscall.SIGUSR1.String() {
 		t.Errorf("it got %q", got)
 	}
-	if err := p.Stop(t.Context(), time.Minute); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Stop(t.Context(), time.Minute))
 	if p.Code() != 5 || p.Killed() {
 		t.Errorf("code %d, killed %t", p.Code(), p.Killed())
 	}
@@ -61,9 +59,7 @@ func TestIgnoringSIGTERMDoesNotHelp(t *testing.T) {
 	s := newStage(t)
 	p := s.play("stubborn")
 	s.says()
-	if err := p.Stop(t.Context(), 10*time.Millisecond); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Stop(t.Context(), 10*time.Millisecond))
 	if p.Code() != 137 || !p.Killed() || !gone(p.Pid()) {
 		t.Errorf("code %d, killed %t, gone %t", p.Code(), p.Killed(), gone(p.Pid()))
 	}
@@ -93,9 +89,7 @@ func TestDaemonsAreGoneAfterStop(t *testing.T) {
 		}
 		daemons = append(daemons, pid)
 	}
-	if err := p.Stop(t.Context(), time.Minute); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Stop(t.Context(), time.Minute))
 	for _, pid := range daemons {
 		if !gone(pid) {
 			t.Errorf("daemon %d outlived the command", pid)
@@ -156,9 +150,7 @@ func TestPackageExecKeepsItsChildren(t *testing.T) {
 			t.Fatalf("a child of package os/exec was reaped elsewhere: %v", err)
 		}
 	}
-	if err := p.Stop(t.Context(), 0); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Stop(t.Context(), 0))
 }
 
 func TestOneAtATime(t *testing.T) {
@@ -185,9 +177,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		"interpreter": {"#!/no/such/interpreter\n", 0o700},
 	}
 	for name, f := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(f.content), f.mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(f.content), f.mode))
 	}
 	for name, want := range map[string]int{
 		"no-such-command-anywhere": 127, dir + "/none": 127, dir + "/interpreter": 127,

@@ -69,9 +69,7 @@ func TestTheCommandKnowsWhatIsToStop(t *testing.T) {
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		t.Setenv("OUT", out)
-		if err := command(t, `echo "${IDALLOC_STOP-none} ${IDALLOC_PARTITIONS_STOP-none}" >"$OUT"`).Run(t.Context(), held(), stop); err != nil {
-			t.Fatal(err)
-		}
+		must(t, command(t, `echo "${IDALLOC_STOP-none} ${IDALLOC_PARTITIONS_STOP-none}" >"$OUT"`).Run(t.Context(), held(), stop))
 		if b, err := os.ReadFile(out); err != nil || string(b) != want { //nolint:gosec // a file of the test
 			t.Errorf("the command's environment says %q, %v; want %q", b, err, want)
 		}
@@ -82,9 +80,7 @@ func TestExitCodeZeroMeansStopped(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	t.Setenv("IDALLOC_ID", "99")
 	t.Setenv("OUT", out)
-	if err := command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_TOKEN" >"$OUT"`).Run(t.Context(), held(), Stop{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_TOKEN" >"$OUT"`).Run(t.Context(), held(), Stop{}))
 	if b, err := os.ReadFile(out); err != nil || string(b) != "3 5 1795219200123\n" { //nolint:gosec // a file of the test
 		t.Errorf("the command's environment says %q, %v", b, err)
 	}
@@ -123,9 +119,7 @@ func TestTheFirstByteOfTheOutputGoesFirst(t *testing.T) {
 // All processes of the group hold a pipe open. When its reader gets to the end, the last of them is gone.
 func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	t.Setenv("PIPE", pipe)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
@@ -153,9 +147,7 @@ func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 func TestWhatACommandLeavesRunningDoesNotHoldItUp(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	t.Setenv("PIDS", pids)
-	if err := command(t, `sleep 1000 & echo $! >"$PIDS"`).Run(t.Context(), held(), Stop{}); err != nil {
-		t.Error(err)
-	}
+	must(t, command(t, `sleep 1000 & echo $! >"$PIDS"`).Run(t.Context(), held(), Stop{}))
 	if err := command(t, `kill -9 $(cat "$PIDS")`).Run(t.Context(), held(), Stop{}); err != nil {
 		t.Errorf("what the command left running was killed with it: %v", err)
 	}

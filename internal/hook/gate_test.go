@@ -27,9 +27,7 @@ func TestAClosedGateTakesNoWord(t *testing.T) {
 			}
 		}
 		g.Open(7, 1)
-		if err := g.Drained(7, 0); err != nil {
-			t.Error(err)
-		}
+		must(t, g.Drained(7, 0))
 		g.Close()
 	}
 }
@@ -39,12 +37,8 @@ func TestAWordEndsTheWait(t *testing.T) {
 	g.Open(7, 1)
 	done := make(chan error, 1)
 	go func() { done <- g.Wait(t.Context()) }()
-	if err := g.Drained(7, 0); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must(t, g.Drained(7, 0))
+	must(t, <-done)
 	g.Open(7, 1) // the same episode still
 	if err := g.Wait(t.Context()); err != nil {
 		t.Errorf("asked again in the same episode: %v", err)
@@ -57,9 +51,7 @@ func TestAWordEndsTheWait(t *testing.T) {
 func TestAWordOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 	var g Gate
 	g.Open(7, 1)
-	if err := g.Drained(7, 0); err != nil {
-		t.Error(err)
-	}
+	must(t, g.Drained(7, 0))
 	g.Close()
 	if err := g.Drained(9, 0); !errors.Is(err, ErrNothingToDrain) || !strings.Contains(err.Error(), "no id is being withdrawn") {
 		t.Errorf("between two episodes: %v", err)
@@ -76,17 +68,13 @@ func TestAWordOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 			t.Fatalf("the late word ended the wait: %v", err)
 		}
 	}
-	if err := g.Drained(8, 0); err != nil {
-		t.Error(err)
-	}
+	must(t, g.Drained(8, 0))
 }
 
 func TestAnUnknownTokenTakesAnyWord(t *testing.T) {
 	var g Gate
 	g.Open(0, 1)
-	if err := g.Drained(9, 0); err != nil {
-		t.Error(err)
-	}
+	must(t, g.Drained(9, 0))
 }
 
 // An id keeps its token when its drain is called off, so that a late report names the right one.
@@ -103,12 +91,8 @@ func TestALateReportForAnEarlierStopOfTheSameTokenDoesNotCount(t *testing.T) {
 	if err := g.Wait(ended(t)); !errors.Is(err, errStop) {
 		t.Errorf("Wait is %v", err)
 	}
-	if err := g.Drained(7, 2); err != nil {
-		t.Error(err)
-	}
-	if err := g.Wait(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, g.Drained(7, 2))
+	must(t, g.Wait(t.Context()))
 }
 
 // Nothing began between the two stops, so a report for the first one answers the second one, too.
@@ -133,5 +117,13 @@ func TestAProgramThatIsAskedAgainMayHaveReportedBefore(t *testing.T) {
 		if err := g.Drained(7, tc.report); tc.counts != (err == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// must fails the test at the first error.
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

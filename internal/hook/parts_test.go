@@ -37,13 +37,9 @@ func TestAReportAboutPartitionsEndsTheWaitForThem(t *testing.T) {
 		if waits(t, &p, placement.Between(12, 15)) {
 			t.Error("some of the partitions were enough")
 		}
-		if err := p.Drained(set, 3); err != nil {
-			t.Error(err)
-		}
+		must(t, p.Drained(set, 3))
 	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must(t, <-done)
 	if !waits(t, &p, placement.Of(12)) {
 		t.Error("asked again, and it has been said")
 	}
@@ -68,17 +64,13 @@ func TestAReportMustNameItsStop(t *testing.T) {
 	refused(placement.Of(12), 1)
 	p.Show(placement.Of(12), 2)
 	refused(placement.Of(12), 1) // late: the work has gone on meanwhile
-	if err := p.Drained(placement.Of(12), 2); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Drained(placement.Of(12), 2))
 }
 
 func TestAStopThatIsCalledOffForgetsItsReport(t *testing.T) {
 	var p Parts
 	p.Show(placement.Of(12, 13), 1)
-	if err := p.Drained(placement.Of(12, 13), 1); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Drained(placement.Of(12, 13), 1))
 	p.Show(placement.Of(13), 1) // 12 is in use again
 	p.Show(placement.Of(12, 13), 2)
 	if waits(t, &p, placement.Of(12)) {
@@ -97,15 +89,11 @@ func TestAReportCountsForEarlierStopsThatAreStillUnderWay(t *testing.T) {
 	if err := p.Drained(placement.Of(12, 15), 1); !errors.Is(err, ErrNothingToDrain) {
 		t.Errorf("15 is to stop only since stop 2: %v", err)
 	}
-	if err := p.Drained(placement.Of(12), 2); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Drained(placement.Of(12), 2))
 	if !waits(t, &p, placement.Of(12)) || waits(t, &p, placement.Of(15)) {
 		t.Error("the report is about 12")
 	}
-	if err := p.Drained(placement.Of(12, 15), 2); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Drained(placement.Of(12, 15), 2))
 	if !waits(t, &p, placement.Of(12, 15)) {
 		t.Error("both have been reported")
 	}

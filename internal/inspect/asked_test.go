@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -148,5 +150,30 @@ func TestWhatKubernetesSaysOfARolloutIsRead(t *testing.T) {
 	n := settledPods(1)
 	if err := n.readRollout(t.Context(), asking(t, nothing, owner)); err != nil || n.rollout.overdue != "it is late" {
 		t.Errorf("%q, %v", n.rollout.overdue, err)
+	}
+}
+
+func TestVerifyDoesNotNeedToListLeases(t *testing.T) {
+	held := assignment.State{Slots: assignment.Slots{0: "worker-a"}}
+	holder := apifake.Holding("worker-a", 0)
+	text := receipt.Receipt{UID: "worker-a-uid", Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: 0}, Strict: true, Write: "1"}.Encode()
+	holder.SetAnnotations(map[string]string{receipt.Key: text})
+	for denied, notes := range map[string]int{"leases": 1, "": 0} {
+		s := asking(t, func(r *http.Request) bool { return path.Base(r.URL.Path) == denied }, apifake.Assigned(1, held), holder)
+		ref := store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}
+		if denied == "" {
+			_, err := s.PutLease(t.Context(), ref, store.Lease{ID: 0, Holder: "worker-a-uid", Pod: "worker-a", Lasts: 40 * time.Second, Renewed: apifake.Born()})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := Verify(t.Context(), s, ref)
+		if err != nil || !r.OK || r.Held != 1 || len(r.Notes) != notes {
+			t.Errorf("%q is denied: %+v, %v", denied, r, err)
+		}
+		v, err := Read(t.Context(), s, ref)
+		if err != nil || (v.Slots[0].Lease == nil) != (denied != "") || v.Slots[0].State != Held {
+			t.Errorf("%q is denied: %+v, %v", denied, v, err)
+		}
 	}
 }

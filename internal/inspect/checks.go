@@ -68,8 +68,8 @@ func findings() []row {
 		{Waits, barred(false), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids, and none of them ends ({pods}). Delete one that is not needed."},
 		{Barred, barred(true), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids ({pods}), and {other} has no place in the workload any more. " +
 			"Kubernetes ends that one only when this one is Ready: run {drop}."},
-		{NotStopped, notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work goes on." + repair},
-		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} goes on." + repair},
+		{NotStopped, notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work continues." + repair},
+		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} continues." + repair},
 		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
 			"The old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
 			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`, and {out}"},
@@ -91,7 +91,7 @@ func findings() []row {
 			assignment.PartitionFailoverAfterKey + "). See why no pod has the id, and the log of idalloc in the pods that hold others."},
 		{PartitionNotTaken, partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for {since} at least. The pod takes them, or a pod " +
 			"that lacks them moves them, within seconds. If it stays, see the log of idalloc in the pods."},
-		{PartitionNotStopped, partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them goes on." + repair},
+		{PartitionNotStopped, partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them continues." + repair},
 		{PartitionKeys, badWishes, "{what}: this value counts as absent. Set one that makes sense."},
 	}, wishRows()...)
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"math"
 	"testing"
 )
@@ -17,5 +18,24 @@ func TestTwoBillionSlots(t *testing.T) {
 	r := reported(n)
 	if r.Held != 2 || len(r.Findings) != 1 || *r.Findings[0].ID != 2 {
 		t.Errorf("%d slots are held, findings %v; a pod waits beside free slots", r.Held, r.Findings)
+	}
+}
+
+// A planner can write no more into full annotations, so that pods wait beside ids that no pod has.
+func TestFullAnnotationsHideNoID(t *testing.T) {
+	const full, waiting = 5400, 3
+	n := settledPods(0)
+	n.owner.Count = full + 1
+	for id := range full {
+		p := n.add(fmt.Sprintf("worker-of-a-long-name-%04d", id))
+		n.name(id, p.Name)
+		n.lock(p.Name, id)
+	}
+	for i := range waiting {
+		n.add(fmt.Sprintf("waiter-%d", i))
+	}
+	r := reported(n)
+	if len(r.Findings) != 1 || r.Findings[0].Kind != Unheld || r.Findings[0].Pod != "waiter-0" || *r.Findings[0].ID != full {
+		t.Errorf("%d findings, want that id %d belongs to no pod while waiter-0 waits: %+v", len(r.Findings), full, r.Findings[:min(3, len(r.Findings))])
 	}
 }

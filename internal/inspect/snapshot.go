@@ -21,7 +21,7 @@ type snapshot struct {
 	now time.Time
 	// written is when idalloc wrote the owner last, zero if the server does not say.
 	written time.Time
-	// changed is when anybody wrote the owner last, but for its status, zero if the server does not say.
+	// changed is when anything but its status was written last on the owner, zero if the server does not say.
 	changed time.Time
 	// pods are the owner's pods, and the pods with a lock of one of its slots, by name.
 	pods    map[string]pod

@@ -134,3 +134,14 @@ func TestAChangeIsNoStatus(t *testing.T) {
 		t.Errorf("the last change was at %s", got)
 	}
 }
+
+// A program reads states of its own, whatever the word in the table is.
+func TestARowOfAPodThatEndsIsHeldForPrograms(t *testing.T) {
+	n := settledPods(2)
+	n.add("z")
+	n.edit("b", func(p *pod) { p.Terminating = true })
+	v := n.view()
+	if slot := v.Slots[1]; slot.State != Held || !slot.Terminating || slot.Pod != "b" || len(v.Waiting) != 1 {
+		t.Errorf("%+v, %v wait", slot, v.Waiting)
+	}
+}

@@ -134,7 +134,7 @@ func TestThereIsNoIDWhileNoneIsHeld(t *testing.T) {
 	}
 }
 
-func TestNobodyOwnsPartitionsWithoutAnID(t *testing.T) {
+func TestWithoutAnIDThereAreNoPartitions(t *testing.T) {
 	m, _ := stopped()
 	m.Observe(published(dividing(assigned(3, 5, 7), 8, 8, 0)))
 	m.CheckFenced(func() bool { return true })

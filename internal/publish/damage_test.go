@@ -21,7 +21,7 @@ func must(t *testing.T, errs ...error) {
 }
 
 // A process that is started again leaves the files as they are if they say what they should, and only then.
-func TestFilesThatSomebodyChangedAreWrittenAgain(t *testing.T) {
+func TestFilesThatWereChangedAreWrittenAgain(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		"another id": func(t *testing.T, dir string) {
 			t.Helper()
@@ -45,9 +45,9 @@ func TestFilesThatSomebodyChangedAreWrittenAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			mustPublish(t, New(dir), assigned(3, 5, 7))
+			must(t, New(dir).Publish(assigned(3, 5, 7)))
 			damage(t, dir)
-			mustPublish(t, New(dir), assigned(3, 5, 7))
+			must(t, New(dir).Publish(assigned(3, 5, 7)))
 			if got := content(t, dir, fileID) + content(t, dir, fileCount); got != "3\n5\n" {
 				t.Errorf("the files say %q", got)
 			}
@@ -55,11 +55,11 @@ func TestFilesThatSomebodyChangedAreWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestAnIDThatSomebodyPutThereIsRemoved(t *testing.T) {
+func TestAnIDOfAnotherProgramIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	mustPublish(t, New(dir), without(identity.StatePending, 5))
+	must(t, New(dir).Publish(without(identity.StatePending, 5)))
 	must(t, os.WriteFile(filepath.Join(dir, dataLink, fileID), []byte("3\n"), 0o600))
-	mustPublish(t, New(dir), without(identity.StatePending, 5))
+	must(t, New(dir).Publish(without(identity.StatePending, 5)))
 	if _, err := os.Stat(filepath.Join(dir, fileID)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no id is held, and the file is there: %v", err)
 	}
@@ -69,7 +69,7 @@ func TestAnIDThatSomebodyPutThereIsRemoved(t *testing.T) {
 func TestAfterAnErrorTheFilesShowWhatTheyShowed(t *testing.T) {
 	dir := t.TempDir()
 	d := New(dir)
-	mustPublish(t, d, assigned(3, 5, 7))
+	must(t, d.Publish(assigned(3, 5, 7)))
 	inTheWay := filepath.Join(dir, swapPrefix+dataLink)
 	must(t, os.MkdirAll(filepath.Join(inTheWay, "full"), 0o700))
 	for range 2 {
@@ -84,7 +84,7 @@ func TestAfterAnErrorTheFilesShowWhatTheyShowed(t *testing.T) {
 		t.Errorf("%d generations are left", n)
 	}
 	must(t, os.RemoveAll(inTheWay))
-	mustPublish(t, d, assigned(4, 5, 8))
+	must(t, d.Publish(assigned(4, 5, 8)))
 	if got := content(t, dir, fileID); got != "4\n" {
 		t.Errorf("the files say %q", got)
 	}
@@ -118,7 +118,7 @@ func TestANoteThatCannotBeRemovedIsAnError(t *testing.T) {
 func TestTheModeOfADirectoryThatIsThereIsKept(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o777)) //nolint:gosec // as an emptyDir has it
-	mustPublish(t, New(filepath.Join(dir, "ids")), assigned(3, 5, 7))
+	must(t, New(filepath.Join(dir, "ids")).Publish(assigned(3, 5, 7)))
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o777 {
 		t.Errorf("the mode is %v, %v", info.Mode(), err)
@@ -128,16 +128,16 @@ func TestTheModeOfADirectoryThatIsThereIsKept(t *testing.T) {
 func TestWhatCannotBeClearedIsToldAndClearedTheNextTime(t *testing.T) {
 	dir := t.TempDir()
 	d := New(dir)
-	mustPublish(t, d, assigned(1, 5, 7))
+	must(t, d.Publish(assigned(1, 5, 7)))
 	oldest, err := os.Readlink(filepath.Join(dir, dataLink))
 	must(t, err)
-	mustPublish(t, d, assigned(2, 5, 8))
+	must(t, d.Publish(assigned(2, 5, 8)))
 	must(t, os.MkdirAll(filepath.Join(dir, swapPrefix+oldest, "full"), 0o700))
 	if err := d.Publish(assigned(3, 5, 9)); err == nil {
 		t.Error("a generation was left, and that is no error")
 	}
 	for before, id := range []int{3, 4} {
-		mustPublish(t, d, assigned(id, 5, 9))
+		must(t, d.Publish(assigned(id, 5, 9)))
 		if got := content(t, dir, fileID); got != strconv.Itoa(id)+"\n" {
 			t.Errorf("the files say %q", got)
 		}
@@ -181,7 +181,7 @@ func TestALinkInTheDirectoryLeadsNowhereElse(t *testing.T) {
 	}
 	dir, outside := t.TempDir(), t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "kept"), []byte(long), 0o600), os.Symlink(outside, filepath.Join(dir, dataLink)))
-	mustPublish(t, New(dir), assigned(3, 5, 7))
+	must(t, New(dir).Publish(assigned(3, 5, 7)))
 	if content(t, outside, "kept") != long || content(t, dir, fileID) != "3\n" {
 		t.Error("a link to a directory was followed")
 	}

@@ -26,13 +26,6 @@ func without(state identity.State, count int) identity.Identity {
 	return assigned(0, count, 0).Without(state)
 }
 
-func mustPublish(t *testing.T, d *Dir, id identity.Identity) {
-	t.Helper()
-	if err := d.Publish(id); err != nil {
-		t.Fatalf("Publish(%s): %v", id, err)
-	}
-}
-
 func content(t *testing.T, parts ...string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(parts...)) //nolint:gosec // a directory of the test
@@ -54,7 +47,7 @@ func generations(t *testing.T, dir string) int {
 
 func TestAllFilesSayTheSameIdentity(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
-	mustPublish(t, New(dir), assigned(3, 5, 1795219200123))
+	must(t, New(dir).Publish(assigned(3, 5, 1795219200123)))
 	want := map[string]string{
 		"id": "3\n", "count": "5\n", "token": "1795219200123\n", "state": "assigned\n",
 		"env": "IDALLOC_ID='3'\nIDALLOC_COUNT='5'\nIDALLOC_TOKEN='1795219200123'\nIDALLOC_STATE='assigned'\n",
@@ -78,7 +71,7 @@ func sharing() identity.Identity {
 func TestPartitionsInTheFiles(t *testing.T) {
 	dir := t.TempDir()
 	d := New(dir)
-	mustPublish(t, d, assigned(3, 5, 7))
+	must(t, d.Publish(assigned(3, 5, 7)))
 	if _, err := os.Lstat(filepath.Join(dir, "partitions")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a process that does not work on partitions has the file: %v", err)
 	}
@@ -88,7 +81,7 @@ func TestPartitionsInTheFiles(t *testing.T) {
 		id        identity.Identity
 		file, env string
 	}{{sharing(), "0-11,40\n", "IDALLOC_PARTITIONS='0-11,40'\n"}, {nothing, "\n", "IDALLOC_PARTITIONS=''\n"}} {
-		mustPublish(t, d, tc.id)
+		must(t, d.Publish(tc.id))
 		if got := content(t, dir, "partitions"); got != tc.file {
 			t.Errorf("partitions is %q, want %q", got, tc.file)
 		}
@@ -100,8 +93,8 @@ func TestPartitionsInTheFiles(t *testing.T) {
 		}
 	}
 	for _, state := range []identity.State{identity.StateDraining, identity.StateFenced, identity.StateLost} {
-		mustPublish(t, d, sharing())
-		mustPublish(t, d, sharing().Without(state))
+		must(t, d.Publish(sharing()))
+		must(t, d.Publish(sharing().Without(state)))
 		if _, err := os.Open(filepath.Join(dir, "partitions")); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // a directory of the test
 			t.Errorf("%s: open partitions: %v, want ENOENT", state, err)
 		}
@@ -116,8 +109,8 @@ func TestWithoutAnIDTheIDFileCannotBeOpened(t *testing.T) {
 		t.Run(string(state), func(t *testing.T) {
 			dir := t.TempDir()
 			d := New(dir)
-			mustPublish(t, d, assigned(3, 5, 7))
-			mustPublish(t, d, without(state, 5))
+			must(t, d.Publish(assigned(3, 5, 7)))
+			must(t, d.Publish(without(state, 5)))
 			if _, err := os.Open(filepath.Join(dir, "id")); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // a directory of the test
 				t.Errorf("open id: %v, want ENOENT", err)
 			}
@@ -133,7 +126,7 @@ func TestWithoutAnIDTheIDFileCannotBeOpened(t *testing.T) {
 			if got := content(t, dir, "identity.json"); !strings.Contains(got, `"id":null`) {
 				t.Errorf("identity.json has an id: %s", got)
 			}
-			mustPublish(t, d, assigned(3, 5, 8))
+			must(t, d.Publish(assigned(3, 5, 8)))
 			if got := content(t, dir, "id"); got != "3\n" {
 				t.Errorf("id is %q after it came back, want 3", got)
 			}
@@ -143,14 +136,14 @@ func TestWithoutAnIDTheIDFileCannotBeOpened(t *testing.T) {
 
 func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 	dir := t.TempDir()
-	mustPublish(t, New(dir), assigned(1, 5, 7))
+	must(t, New(dir).Publish(assigned(1, 5, 7)))
 	before, err := os.Readlink(filepath.Join(dir, dataLink))
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := New(dir) // a restarted container
 	for range 3 {
-		mustPublish(t, again, assigned(1, 5, 7))
+		must(t, again.Publish(assigned(1, 5, 7)))
 	}
 	after, err := os.Readlink(filepath.Join(dir, dataLink))
 	if err != nil || after != before {
@@ -161,16 +154,16 @@ func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 func TestTheGenerationBeforeStaysReadableUntilTheNextSwap(t *testing.T) {
 	dir := t.TempDir()
 	d := New(dir)
-	mustPublish(t, d, assigned(1, 5, 7))
+	must(t, d.Publish(assigned(1, 5, 7)))
 	held, err := filepath.EvalSymlinks(filepath.Join(dir, dataLink))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustPublish(t, d, assigned(2, 8, 9))
+	must(t, d.Publish(assigned(2, 8, 9)))
 	if got := content(t, held, "id") + content(t, held, "count"); got != "1\n5\n" {
 		t.Errorf("a reader that resolved %s before the swap reads %q", dataLink, got)
 	}
-	mustPublish(t, d, assigned(3, 8, 10))
+	must(t, d.Publish(assigned(3, 8, 10)))
 	if _, err := os.Stat(held); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the generation before the last is still there: %v", err)
 	}
@@ -181,30 +174,24 @@ func TestTheGenerationBeforeStaysReadableUntilTheNextSwap(t *testing.T) {
 
 func TestLeftoversOfACrashedProcessAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	mustPublish(t, New(dir), assigned(1, 5, 7))
+	must(t, New(dir).Publish(assigned(1, 5, 7)))
 	for _, name := range []string{generationPrefix + "half", generationPrefix + "older"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	for _, name := range []string{swapPrefix + dataLink, swapPrefix + "id"} {
-		if err := os.Symlink("nowhere", filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink("nowhere", filepath.Join(dir, name)))
 	}
-	if err := os.Remove(filepath.Join(dir, "count")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "count")))
 	d := New(dir)
 	got, ok, err := d.Current()
 	if err != nil || !ok || got != assigned(1, 5, 7) {
 		t.Fatalf("Current is %v, %v, %v", got, ok, err)
 	}
-	mustPublish(t, d, assigned(1, 5, 7))
+	must(t, d.Publish(assigned(1, 5, 7)))
 	if n := generations(t, dir); n != 1 {
 		t.Errorf("%d generations after a restart without a change, want 1", n)
 	}
-	mustPublish(t, d, assigned(1, 6, 7))
+	must(t, d.Publish(assigned(1, 6, 7)))
 	if n := generations(t, dir); n != 2 {
 		t.Errorf("%d generations, want 2", n)
 	}
@@ -228,7 +215,7 @@ func TestOtherUsersCanReadWhateverTheUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	mustPublish(t, New(dir), assigned(1, 5, 7))
+	must(t, New(dir).Publish(assigned(1, 5, 7)))
 	for path, want := range map[string]fs.FileMode{
 		filepath.Dir(dir): 0o755, dir: 0o755, filepath.Join(dir, dataLink) + "/.": 0o755,
 		filepath.Join(dir, "id"): 0o644, filepath.Join(dir, "identity.json"): 0o644, filepath.Join(dir, "env"): 0o644,
@@ -245,13 +232,9 @@ func TestOtherUsersCanReadWhateverTheUmask(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	occupied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(occupied, "id"), []byte("7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(occupied, "id"), []byte("7\n"), 0o600))
 	for name, c := range map[string]struct{ dir, want string }{
 		"a file":            {file, "is not a directory: choose another one with --dir"},
 		"a foreign file":    {occupied, "exists and is not a link made by idalloc: remove it"},
@@ -283,7 +266,7 @@ func TestNoReaderSeesPartsOfTwoIdentities(t *testing.T) {
 		if i%7 == 0 {
 			id = without(identity.StatePending, i%50+1000)
 		}
-		mustPublish(t, d, id)
+		must(t, d.Publish(id))
 	}
 	publish(1)
 	done := make(chan struct{})

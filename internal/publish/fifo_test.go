@@ -13,9 +13,7 @@ import (
 // fifo puts a FIFO into the directory. To open one blocks until another process opens its other end.
 func fifo(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := syscall.Mkfifo(filepath.Join(dir, name), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(filepath.Join(dir, name), 0o666))
 }
 
 func TestAFIFOInTheDirectoryBlocksNothing(t *testing.T) {
@@ -45,13 +43,9 @@ func TestAFIFOInTheDirectoryBlocksNothing(t *testing.T) {
 func TestALinkToAFIFOIsNoGeneration(t *testing.T) {
 	dir := t.TempDir()
 	fifo(t, dir, "..gen-fifo")
-	if err := os.Symlink("..gen-fifo", filepath.Join(dir, dataLink)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("..gen-fifo", filepath.Join(dir, dataLink)))
 	id := identity.Pending("shop", "worker-a")
-	if err := New(dir).Publish(id); err != nil {
-		t.Fatal(err)
-	}
+	must(t, New(dir).Publish(id))
 	if got, there, err := New(dir).Current(); err != nil || !there || got != id {
 		t.Errorf("%+v, %v, %v", got, there, err)
 	}

@@ -19,7 +19,7 @@ const (
 	// have stopped: one that was told "lost" may be slow to notice, and the next hand-over has to ask about that id.
 	lastName = ".last-id"
 	// stopName is a hidden file with the number of the last stop. A stop may be called off, and the token stays then. So only the number tells a
-	// late report from one of a later stop. The file is written before anybody can know the number, and the next process counts on from there.
+	// late report from one of a later stop. The file is written before the program can know the number, and the next process counts on from there.
 	stopName = ".last-stop"
 	// pausedName is a hidden file that is there while the pod's work on partitions is to pause.
 	pausedName = ".paused"

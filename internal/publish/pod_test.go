@@ -44,9 +44,7 @@ func TestWhatAProcessLeavesForTheNext(t *testing.T) {
 			t.Errorf("a program sees %s", e.Name())
 		}
 	}
-	if err := next.Note(identity.Identity{State: identity.StateDraining, ID: identity.None}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, next.Note(identity.Identity{State: identity.StateDraining, ID: identity.None}))
 	if got, err := d.Noted(); err != nil || got.Assigned() {
 		t.Errorf("noted after it was forgotten: %+v, %v", got, err)
 	}
@@ -54,9 +52,7 @@ func TestWhatAProcessLeavesForTheNext(t *testing.T) {
 
 func TestADamagedNoteIsNotNone(t *testing.T) {
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, lastName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(path, lastName), []byte("{"), 0o600))
 	if _, err := New(path).Noted(); err == nil || !strings.Contains(err.Error(), "delete the pod") {
 		t.Errorf("%v", err)
 	}
@@ -64,14 +60,19 @@ func TestADamagedNoteIsNotNone(t *testing.T) {
 
 func TestWhatCannotBeLeftIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
+	d := New(file)
 	id := identity.Identity{State: identity.StateAssigned, ID: 3, Token: 7}
-	for name, err := range map[string]error{"SetPod": New(file).SetPod("u"), "Note": New(file).Note(id)} {
+	for name, err := range map[string]error{"SetPod": d.SetPod("u"), "Note": d.Note(id), "SetLastStop": d.SetLastStop(1), "SetPaused": d.SetPaused(true)} {
 		if err == nil || !strings.Contains(err.Error(), "choose another one with --dir") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if secret, err := d.Secret(); err == nil {
+		t.Errorf("the secret is %q, and it cannot be read", secret)
+	}
+	if _, err := d.LastStop(); err == nil {
+		t.Error("a file that is no directory has a number")
 	}
 }
 
@@ -81,25 +82,14 @@ func TestTheNextProcessKnowsTheLastStop(t *testing.T) {
 		t.Errorf("an empty directory has had %d stops, %v", n, err)
 	}
 	for _, want := range []int{1, 12} {
-		if err := New(path).SetLastStop(want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, New(path).SetLastStop(want))
 		if n, err := New(path).LastStop(); n != want || err != nil {
 			t.Errorf("the last stop is %d, %v; want %d", n, err, want)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(path, stopName), []byte("many\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(path, stopName), []byte("many\n"), 0o600))
 	if _, err := New(path).LastStop(); err == nil || !strings.Contains(err.Error(), "delete the pod") {
 		t.Errorf("a number that cannot be read: %v", err)
-	}
-	file := filepath.Join(path, stopName)
-	if _, err := New(file).LastStop(); err == nil {
-		t.Error("a file that is no directory has a number")
-	}
-	if err := New(file).SetLastStop(1); err == nil {
-		t.Error("saved in a file that is no directory")
 	}
 }
 
@@ -109,18 +99,9 @@ func TestTheNextProcessKnowsOfAPause(t *testing.T) {
 		t.Error("it was not paused")
 	}
 	for _, paused := range []bool{false, true, true, false} {
-		if err := New(path).SetPaused(paused); err != nil {
-			t.Fatal(err)
-		}
+		must(t, New(path).SetPaused(paused))
 		if New(path).Paused() != paused {
 			t.Errorf("paused is not %t", paused)
 		}
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := New(file).SetPaused(true); err == nil || !strings.Contains(err.Error(), "choose another one with --dir") {
-		t.Errorf("saved in a file that is no directory: %v", err)
 	}
 }

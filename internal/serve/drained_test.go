@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,12 +17,12 @@ const (
 	secret = "right"       // what it proves that by
 )
 
-// post calls the handler without a connection, so that a test can choose any peer address. It sends the secret.
-func post(t *testing.T, drained DrainedFunc, target, peer string, header ...string) answer {
+// posted calls the handler of a server without a connection, so that a test can choose any peer address. It sends the secret, unless header has another.
+func posted(t *testing.T, set func(*Server), target, peer string, header ...string) answer {
 	t.Helper()
 	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
-	s.OnDrained(drained)
 	s.RequireSecret(secret)
+	set(s)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, http.NoBody)
 	r.RemoteAddr = peer
 	r.Header.Set(SecretHeader, secret)
@@ -31,6 +32,12 @@ func post(t *testing.T, drained DrainedFunc, target, peer string, header ...stri
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
 	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+// post posts to a server that takes the program's word by this function.
+func post(t *testing.T, drained DrainedFunc, target, peer string, header ...string) answer {
+	t.Helper()
+	return posted(t, func(s *Server) { s.OnDrained(drained) }, target, peer, header...)
 }
 
 func TestDrainedTakesTheProgramsWord(t *testing.T) {
@@ -88,16 +95,6 @@ func TestDrainedRefuses(t *testing.T) {
 	}
 }
 
-func TestDrainedIsForPOSTOnly(t *testing.T) {
-	s := start(t, without(identity.StateDraining, 5), nil)
-	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
-		if a := s.do(t, method, "/v1/drained", ""); a.code != 405 || a.header.Get("Allow") != "POST" {
-			t.Errorf("%s: %d, Allow %q", method, a.code, a.header.Get("Allow"))
-		}
-	}
-	s.do(t, "POST", "/v1/drained", "").want(t, 409, "does not wait")
-}
-
 func TestABodyIsRefusedAndNotWaitedFor(t *testing.T) {
 	s := start(t, assigned(3, 5, 7), nil)
 	body := strings.NewReader(`{"token":7}`)
@@ -134,4 +131,39 @@ func TestAFencedIDIsNotAnsweredWhateverWasSet(t *testing.T) {
 	s.do(t, "GET", "/readyz", "").want(t, 503, "the state is fenced")
 	s.hub.Set(without(identity.StatePending, 5))
 	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"pending"`)
+}
+
+func TestAPauseBeginsAndEnds(t *testing.T) {
+	var got []bool
+	pauses := func(s *Server) { s.OnPause(func(paused bool) error { got = append(got, paused); return nil }) }
+	posted(t, pauses, "/v1/pause", self).want(t, 204, "")
+	posted(t, pauses, "/v1/resume", self).want(t, 204, "")
+	if !slices.Equal(got, []bool{true, false}) {
+		t.Errorf("paused: %v", got)
+	}
+	for _, target := range []string{"/v1/pause", "/v1/resume"} {
+		posted(t, pauses, target, "10.0.0.7:5").want(t, 403, "only a container of this pod")
+		posted(t, func(s *Server) { s.OnPause(nil) }, target, self).want(t, 409, "--partitions and a drain hook")
+	}
+	if len(got) != 2 {
+		t.Errorf("it was paused by another request: %v", got)
+	}
+	fails := func(s *Server) { s.OnPause(func(bool) error { return fs.ErrPermission }) }
+	posted(t, fails, "/v1/pause", self).want(t, 500, "permission denied")
+}
+
+func TestEachPOSTNeedsTheSecret(t *testing.T) {
+	for _, wrong := range []string{"", "wrong", "righ", "rightt"} {
+		for _, required := range []string{secret, ""} { // it was not said which it is
+			takes := func(s *Server) {
+				s.OnDrained(func(Report) error { t.Error("a word was taken"); return nil })
+				s.OnPause(func(bool) error { t.Error("it was paused"); return nil })
+				s.RequireSecret(required)
+			}
+			for _, path := range []string{"/v1/drained", "/v1/pause", "/v1/resume"} {
+				posted(t, takes, path, self, SecretHeader, wrong).
+					want(t, 403, "send the content of the file drain-secret of --dir in the header Idalloc-Drain-Secret")
+			}
+		}
+	}
 }

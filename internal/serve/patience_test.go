@@ -130,7 +130,7 @@ func TestALongPollMayTakeAsLongAsItAskedFor(t *testing.T) {
 }
 
 // Each connection takes memory from the program beside it.
-func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
+func TestAnUnusedConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, connect, stop := served(t)
 		for name, c := range map[string]struct {
@@ -201,7 +201,7 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 }
 
 // Clients keep connections open between two long polls.
-func TestAPollThatWasAnsweredKeepsNobodyOut(t *testing.T) {
+func TestAPollThatWasAnsweredMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, connect, stop := served(t)
 		for token := int64(8); token <= 9; token++ {

@@ -167,6 +167,11 @@ func TestMethodsAndPaths(t *testing.T) {
 			}
 		}
 	}
+	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+		if a := s.do(t, method, "/v1/drained", ""); a.code != 405 || a.header.Get("Allow") != "POST" {
+			t.Errorf("%s: %d, Allow %q", method, a.code, a.header.Get("Allow"))
+		}
+	}
 	for _, path := range []string{"/", "/v1", "/v1/identity/", "/readyz/x"} {
 		s.do(t, "GET", path, "").want(t, 404, "")
 	}

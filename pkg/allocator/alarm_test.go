@@ -36,10 +36,8 @@ func TestNoAlarmIsMissedBetweenADecisionAndARest(t *testing.T) {
 	b.pod("p0")
 	said := make(chan struct{}, 99)
 	b.start("p0", func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if _, is := e.(event.StillWaiting); is {
-				said <- struct{}{}
-			}
+		o.Observer = on(func(_ event.StillWaiting) {
+			said <- struct{}{}
 		})
 	})
 	for range 20 {

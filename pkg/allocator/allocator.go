@@ -44,7 +44,7 @@ type Allocator struct {
 	wroteAt time.Time
 	// lag is that of the stream of the pod.
 	lag lag
-	// damage is how often somebody else changed the receipt.
+	// damage is how often another program changed the receipt.
 	damage pace.Undone
 
 	tenure  duty.Tenure
@@ -130,7 +130,7 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 }
 
 // Release gives the slot back, if there is one, and publishes the state released. Call it after Run or Claim returned, and only when the work
-// under the id has stopped. byItself says that the work stopped although nobody told it to, which soon after the slot was taken is a failure. It
+// under the id has stopped. byItself says that the work stopped without being told to, which soon after the slot was taken is a failure. It
 // blocks until the receipt says so, and the owner, if this pod writes it; or until ctx ends. If it returns an error, the slot comes free when
 // the pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {

@@ -62,7 +62,7 @@ func TestAPodWhoseReceiptAndControllerChangeFindsItsOwnerAgain(t *testing.T) {
 }
 
 // Another pod may have taken the slot while the receipt was gone, and the work of this one is being stopped.
-func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
+func TestAReceiptThatIsPutBackIsNoLock(t *testing.T) {
 	a, api := locking(t)
 	lock := api.Get(apifake.Pods, "p0").GetAnnotations()
 	for _, annotations := range []map[string]string{nil, lock} {
@@ -109,7 +109,7 @@ func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
 	}
 }
 
-// The work goes on until it is known whether another pod has locked the slot. A program that is shown no token meanwhile writes nothing.
+// The work continues until it is known whether another pod has locked the slot. A program that is shown no token meanwhile writes nothing.
 func TestWhatIsPublishedKeepsItsTokenUntilTheNextLockHasOne(t *testing.T) {
 	api, a := atRead(t)
 	last := identity.Identity{}

@@ -32,7 +32,7 @@ func (b *bench) names(pods map[int]string, count, live int64) {
 	})
 }
 
-// Nobody waits for the slots of pods that are gone. The map names live pods only all the same, by one write for all of them.
+// No pod waits for the slots of pods that are gone. The map names live pods only all the same, by one write for all of them.
 func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		count   int64
@@ -82,7 +82,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 	}
 }
 
-// A status that leaves out pods that the map names rightly, because they end or somebody relabelled them, makes nobody list again and again.
+// A status that leaves out pods that the map names rightly, because they end or were relabelled, makes no pod list again and again.
 func TestPodsThatTheStatusLacksAreListedForSeldom(t *testing.T) {
 	b := newBench(t, 2)
 	for i := range 2 {
@@ -90,22 +90,9 @@ func TestPodsThatTheStatusLacksAreListedForSeldom(t *testing.T) {
 		b.start(fmt.Sprint("p", i), nil)
 	}
 	b.until("two ids", has(0, 1))
-	lists := make(chan time.Time, 10000)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if q := r.URL.Query(); r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods") && q.Get("watch") == "" {
-			lists <- b.clk.Now()
-		}
-		return false
+	lists := b.times(func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods") && r.URL.Query().Get("watch") == ""
 	})
 	b.names(nil, 2, 1)
-	const most, long = 40, 2 * time.Minute
-	last := <-lists
-	for range most {
-		at := <-lists
-		if at.Sub(last) >= long {
-			return
-		}
-		last = at
-	}
-	t.Errorf("%d lists, and never %s between two of them", most, long)
+	seldom(t, 2*time.Minute, lists)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -28,15 +27,8 @@ func (b *bench) primary(wishes map[string]string, second func(*allocator.Options
 	b.start("p0", divides)
 	b.until("all for one", worksOn("p0", 12))
 	home = b.start("p1", second)
-	b.until("a half for each", worksOn("p0", 6))
-	b.until("a half for each", worksOn("p1", 6))
+	b.until("a half for each", halves(12))
 	return home
-}
-
-func divides(o *allocator.Options) { o.Divides = true }
-
-func worksOn(pod string, many int) func(map[string]identity.Identity) bool {
-	return func(now map[string]identity.Identity) bool { return now[pod].Partitions.Owned().Len() == many }
 }
 
 // A year of failover-after has nothing to do with the way back.
@@ -51,10 +43,10 @@ func TestADeletedPrimaryFailsOverWithItsLastWrite(t *testing.T) {
 		reason string
 		want   bool
 	}{
-		"by default":                     {reason: "NewReplicaSetAvailable", want: true},
-		"the user has said a time":       {wishes: map[string]string{assignment.PartitionFailoverAfterKey: "10000h"}, reason: "NewReplicaSetAvailable"},
-		"never":                          {wishes: map[string]string{assignment.PartitionFailoverAfterKey: assignment.Never}, reason: "NewReplicaSetAvailable"},
-		"while a rolling update goes on": {reason: "ReplicaSetUpdated"},
+		"by default":               {reason: "NewReplicaSetAvailable", want: true},
+		"the user has said a time": {wishes: map[string]string{assignment.PartitionFailoverAfterKey: "10000h"}, reason: "NewReplicaSetAvailable"},
+		"never":                    {wishes: map[string]string{assignment.PartitionFailoverAfterKey: assignment.Never}, reason: "NewReplicaSetAvailable"},
+		"during a rolling update":  {reason: "ReplicaSetUpdated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 2)
@@ -63,11 +55,7 @@ func TestADeletedPrimaryFailsOverWithItsLastWrite(t *testing.T) {
 			})
 			var over atomic.Bool
 			home := b.primary(tc.wishes, func(o *allocator.Options) {
-				o.Divides, o.Observer = true, observer(func(e event.Event) {
-					if _, is := e.(event.FailedOver); is {
-						over.Store(true)
-					}
-				})
+				o.Divides, o.Observer = true, on(func(_ event.FailedOver) { over.Store(true) })
 			})
 			b.api.Change("Pod", "p1", func(o *unstructured.Unstructured) {
 				end := metav1.NewTime(b.clk.Now().Add(1 << 40))
@@ -115,8 +103,7 @@ func TestOthersGetWhatAReplacementNeverTakes(t *testing.T) {
 			b.pod("p1")
 			b.start("p0", divides)
 			home := b.start("p1", divides)
-			b.until("a half for each", worksOn("p0", 6))
-			b.until("a half for each", worksOn("p1", 6))
+			b.until("a half for each", halves(12))
 			b.pod("p2")
 			if tc.hangs {
 				b.api.Change(apifake.Pods, "p2", func(o *unstructured.Unstructured) {

@@ -87,7 +87,7 @@ func (a *Allocator) pause(paused bool) {
 // giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for it waits. Its
 // work ended with it, and this process has published nothing yet.
 //
-// Otherwise a revision whose program exits at once would take an id from a working pod at each restart. Nobody knows whether a program works before it
+// Otherwise a revision whose program exits at once would take an id from a working pod at each restart. It is not known whether a program works before it
 // has run under the id. So each new pod may try, and leaves the slot that it dropped to the pod that made room.
 func (a *Allocator) giveBack(ctx context.Context) error {
 	if !surplus(a.view.owner) || !a.diedSoon() {

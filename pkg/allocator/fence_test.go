@@ -50,11 +50,10 @@ func doze(b *bench) dozing {
 
 func fenced(now map[string]identity.Identity) bool { return now["p0"].State == identity.StateFenced }
 
-// The work of a fenced pod may go on until FenceLead is over. Until then nobody else may hear that the slot is free.
+// The work of a fenced pod may continue until FenceLead is over. Until then no other pod may hear that the slot is free.
 func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	ended, wrote, said := make(chan time.Time, 9), make(chan time.Time, 99), make(chan struct{})
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if len(ended) > 0 && (r.Method == http.MethodPut || r.Method == http.MethodPatch) {
@@ -67,11 +66,10 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 		return false
 	})
 	const lead = 40 * time.Second
-	p0 := b.start("p0", func(o *allocator.Options) {
+	p0 := b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.FenceLead = 2*time.Minute, lead
 		o.Fenced = func(time.Duration) { ended <- b.clk.Now() }
 	})
-	b.until("an id", has(0))
 	clk.slept.Store(int64(2*time.Minute - lead))
 	b.scale(0) // the loop hears of that
 	first := <-wrote
@@ -88,9 +86,8 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 	b := newBench(t, 2)
 	clk := doze(b)
-	b.pod("p0")
 	stops, ends := make(chan int, 9), make(chan int, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
 		o.Stop = func(ctx context.Context, s allocator.Stop) error {
 			stops <- s.Number
@@ -99,7 +96,6 @@ func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 			return ctx.Err()
 		}
 	})
-	b.until("an id", has(0))
 	b.scale(0)
 	first := <-stops
 	clk.slept.Store(int64(time.Hour))
@@ -116,11 +112,10 @@ func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 	}
 }
 
-// Somebody deleted the Lease, and another pod has made it. A renewal finds that.
+// The Lease was deleted, and another pod has made it. A renewal finds that.
 func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	follows := make(chan struct{}, 99)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods") {
@@ -129,15 +124,10 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 		return false
 	})
 	reasons := make(chan string, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.Fenced); is {
-				reasons <- e.Reason
-			}
-		})
+		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
-	b.until("an id", has(0))
 	<-follows // its own pod, after which nothing wakes the loop
 	b.api.Change("Lease", store.LeaseName("Deployment/worker", 0), func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, "other/uid", "spec", "holderIdentity"); err != nil {
@@ -156,10 +146,8 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 func TestAFencedPodThatEndsGivesItsSlotUpAtOnce(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	const lead = 20 * time.Minute
-	p0 := b.start("p0", func(o *allocator.Options) { o.FenceAfter, o.FenceLead = time.Hour, lead })
-	b.until("an id", has(0))
+	p0 := b.works("p0", func(o *allocator.Options) { o.FenceAfter, o.FenceLead = time.Hour, lead })
 	clk.slept.Store(int64(time.Hour))
 	b.scale(2) // the loop hears of that
 	b.until("the fence", fenced)
@@ -174,20 +162,16 @@ func TestAFencedPodThatEndsGivesItsSlotUpAtOnce(t *testing.T) {
 func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	var drops atomic.Bool
 	dropped, reasons, said := make(chan struct{}, 2), make(chan string, 9), make(chan string, 99)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if drops.Load() && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/leases/") {
 			b.withoutAnnotations(r)
-			select {
-			case dropped <- struct{}{}:
-			default:
-			}
+			note(dropped, struct{}{})
 		}
 		return false
 	})
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
 		o.Observer = observer(func(e event.Event) {
 			switch e := e.(type) {
@@ -198,7 +182,6 @@ func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 			}
 		})
 	})
-	b.until("an id", has(0))
 	b.fences(clk, &drops, dropped)
 	names := func(reason string) bool {
 		return strings.Contains(reason, receipt.Key+" of Lease idalloc-deployment.worker-0 in namespace") && strings.Contains(reason, "exempt idalloc's keys")
@@ -247,22 +230,16 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// A renewal is refused because of the credentials, which is no contact. The watch goes on, and the pod says it at once.
+// A renewal is refused because of the credentials, which is no contact. The watch stays open, and the pod says it at once.
 func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
-	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", writes(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
 	stale, reasons := make(chan bool, 9), make(chan string, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.Away); is {
-				reasons <- e.Reason.Error()
-			}
-		})
+		o.Observer = on(func(e event.Away) { reasons <- e.Reason.Error() })
 	})
-	b.until("an id", has(0))
 	refused.Store(true)
 	close(clk.renews)
 	<-seen
@@ -282,13 +259,11 @@ func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
 func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
-	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", writes(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
 	stale := make(chan bool, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
 	})
-	b.until("an id", has(0))
 	b.fences(clk, refused, seen)
 	if !<-stale {
 		t.Error("it says that it has contact")

@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// A pod that is not the workload's, be it relabelled or a thief's, keeps nobody from the other slots. Each pod whose plan meets it says so once.
+// A pod that is not the workload's, be it relabelled or a thief's, keeps no pod from the other slots. Each pod whose plan meets it says so once.
 func TestAForeignPodLocksItsSlotAloneAndIsNamedOnce(t *testing.T) {
 	b := newBench(t, 2)
 	foreign := apifake.Holding("x", 0)
@@ -31,17 +31,12 @@ func TestAForeignPodLocksItsSlotAloneAndIsNamedOnce(t *testing.T) {
 	delete(labels, "app")
 	foreign.SetLabels(labels)
 	b.api.Put(foreign)
-	b.pod("p0")
-	b.start("p0", nil)
+	b.works("p0", nil)
 	b.until("the other slot", has(1))
 	planned := make(chan event.Planned, 99)
 	b.pod("p1")
 	b.start("p1", func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if p, is := e.(event.Planned); is {
-				planned <- p
-			}
-		})
+		o.Observer = on(func(e event.Planned) { planned <- e })
 	})
 	for range 4 { // p1 waits, and plans again and again
 		if p := <-planned; len(p.Foreign) != 1 || p.Foreign[0].Pod != "x" || p.Foreign[0].ID != 0 {

@@ -60,7 +60,7 @@ func (l *lag) asks(says string, now time.Time) bool {
 	return true
 }
 
-// hearSelf looks for what somebody else changed on the own pod. The stream lags behind this process's own writes.
+// hearSelf looks for what others changed on the own pod. The stream lags behind this process's own writes.
 func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 	uid := types.UID("")
 	if there {

@@ -1,16 +1,12 @@
 package allocator_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,14 +14,11 @@ import (
 	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -48,46 +41,6 @@ func TestTheLogNamesTheOwnerThatThePodFollows(t *testing.T) {
 	}
 }
 
-// quick is a clock that is a hundred times as fast as the real one.
-type quick struct {
-	clock.RealClock
-
-	start time.Time
-}
-
-const speed = 100
-
-func (q quick) Now() time.Time                         { return q.start.Add(speed * time.Since(q.start)) }
-func (q quick) Since(t time.Time) time.Duration        { return q.Now().Sub(t) }
-func (q quick) NewTimer(d time.Duration) clock.Timer   { return q.RealClock.NewTimer(d / speed) }
-func (q quick) After(d time.Duration) <-chan time.Time { return q.RealClock.After(d / speed) }
-func (q quick) Sleep(d time.Duration)                  { q.RealClock.Sleep(d / speed) }
-
-// observer hears of events.
-type observer func(event.Event)
-
-func (o observer) Observe(e event.Event) { o(e) }
-
-// says reports whether the pod's receipt has this state.
-func (b *bench) says(pod string, state receipt.State) bool {
-	r, _ := receipt.Of(b.api.Get(apifake.Pods, pod), "Deployment/worker")
-	return r.State == state
-}
-
-// changed answers a patch as if an admission policy had removed all that it brings.
-func (b *bench) changed(w http.ResponseWriter, kind, name string) {
-	o := b.api.Get(kind, name)
-	if kind == apifake.Pods {
-		o.Object = map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Object["metadata"]}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	body, err := o.MarshalJSON()
-	if err != nil {
-		b.t.Error(err)
-	}
-	_, _ = w.Write(body) // the client may be gone
-}
-
 // Writes that come back changed are repeated later and later, and the pod says which key it is and what to do.
 func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 	for kind, tc := range map[string]struct{ name, key string }{
@@ -107,14 +60,7 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 				return true
 			})
 			b.start("p0", func(o *allocator.Options) {
-				o.Observer = observer(func(e event.Event) {
-					if e, is := e.(event.StillWaiting); is {
-						select {
-						case said <- e.Reason:
-						default:
-						}
-					}
-				})
+				o.Observer = on(func(e event.StillWaiting) { note(said, e.Reason) })
 			})
 			last, least := <-writes, 25*time.Millisecond
 			for ; least < 5*time.Second; least = min(2*least, 5*time.Second) {
@@ -131,17 +77,11 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 	}
 }
 
-// Somebody removes the receipt as soon as it is written. The pod writes it later and later.
+// Another program removes the receipt as soon as it is written. The pod writes it later and later.
 func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
-	writes := make(chan time.Time, 1000)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/pods/p0") {
-			writes <- b.clk.Now()
-		}
-		return false
-	})
+	times := b.times(request(http.MethodPatch, "/pods/p0"))
 	go b.api.Await(t.Context(), func() bool {
 		if b.api.Get(apifake.Pods, "p0").GetAnnotations()[receipt.Key] != "" {
 			b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
@@ -149,29 +89,16 @@ func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 		return false
 	})
 	b.start("p0", nil)
-	const most, long = 60, 10 * time.Second
-	last := <-writes
-	for range most {
-		at := <-writes
-		if at.Sub(last) >= long {
-			return
-		}
-		last = at
-	}
-	t.Errorf("%d writes, and never %s between two of them", most, long)
+	seldom(t, 10*time.Second, times)
 }
 
 // Without the permission to read the owner the loop ends, although it may watch it.
 func TestAProcessThatMayNotReadItsOwnerEnds(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		refused := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/deployments/worker")
-		if refused {
-			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `deployments.apps "worker" is forbidden: User "a" cannot get resource "deployments"`)
-		}
-		return refused
-	})
+	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
+		`deployments.apps "worker" is forbidden: User "a" cannot get resource "deployments"`, request(http.MethodGet, "/deployments/worker"))
+	refused.Store(true)
 	p := b.start("p0", nil)
 	var forbidden *store.ForbiddenError
 	if err := <-p.done; !errors.As(err, &forbidden) || forbidden.Verb != "get" {
@@ -186,8 +113,7 @@ func TestAWaiterThatEndsGetsNothing(t *testing.T) {
 	for i := range 3 {
 		b.pod(fmt.Sprint("p", i))
 	}
-	holder := b.start("p0", nil)
-	b.until("the id", has(0))
+	holder := b.works("p0", nil)
 	waiter := b.start("p1", nil)
 	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
 	waiter.kill()
@@ -199,7 +125,7 @@ func TestAWaiterThatEndsGetsNothing(t *testing.T) {
 	}
 	holder.release()
 	b.start("p2", nil)
-	b.until("the id of the pod that runs", func(now map[string]identity.Identity) bool { return now["p2"].Assigned() })
+	b.until("the id of the pod that runs", assigned("p2"))
 }
 
 // The workload is deleted while a write of its map is under way, which has no answer. A pod that ends does not wait for that map.
@@ -224,82 +150,14 @@ func TestAPodThatEndsAfterItsWorkloadWaitsForNoMap(t *testing.T) {
 	}
 }
 
-func (b *bench) await(what string, is func() bool) {
-	b.t.Helper()
-	if !b.api.Await(b.t.Context(), is) {
-		b.t.Fatal(what)
-	}
-}
-
-// What a process wrote and got no answer to may arrive at any time. It changes nothing then.
-func TestLateWritesOfOneProcessChangeNothing(t *testing.T) {
-	b := newBench(t, 1)
-	b.pod("p0")
-	b.pod("p1")
-	var mu sync.Mutex
-	var late []*http.Request
-	arrives := false
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/pods/p0") || r.Header.Get("Late") != "" {
-			return false
-		}
-		if arrives = !arrives; !arrives {
-			return false
-		}
-		body, err := io.ReadAll(r.Body)
-		again, err2 := http.NewRequestWithContext(t.Context(), r.Method, b.api.Config().Host+r.URL.RequestURI(), bytes.NewReader(body)) //nolint:gosec // the test's own server
-		if err = errors.Join(err, err2); err != nil {
-			t.Error(err)
-		}
-		again.Header = r.Header.Clone()
-		again.Header.Set("Late", "yes")
-		late = append(late, again)
-		w.WriteHeader(http.StatusGatewayTimeout)
-		return true
-	})
-	arrive := func(least int) {
-		t.Helper()
-		mu.Lock()
-		all := late
-		late = nil
-		mu.Unlock()
-		before := b.api.Get(apifake.Pods, "p0").GetAnnotations()
-		for _, r := range all {
-			answer, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusUnprocessableEntity {
-				t.Errorf("a late write is answered with %s (%v)", answer.Status, err)
-			}
-		}
-		if after := b.api.Get(apifake.Pods, "p0").GetAnnotations(); len(all) < least || !maps.Equal(before, after) {
-			t.Errorf("%d late writes made %v of %v", len(all), after, before)
-		}
-	}
-	p0 := b.start("p0", nil)
-	b.until("the id", has(0))
-	arrive(1)
-	p0.release()
-	b.start("p1", nil)
-	b.until("the next holder", func(now map[string]identity.Identity) bool { return now["p1"].Assigned() })
-	arrive(1)
-	b.start("p0", nil)
-	b.await("p0 waits", func() bool { return b.says("p0", receipt.Waits) })
-	arrive(1)
-}
-
-// Somebody puts an ancient map and an ancient row back whenever a pod that joins takes partitions.
+// Another program puts an ancient map and an ancient row back whenever a pod that joins takes partitions.
 func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 	b := newBench(t, 2)
 	b.annotate(map[string]string{"idalloc.dev/partition-count": "12"})
 	b.pod("p0")
 	b.pod("p1")
-	divides := func(o *allocator.Options) { o.Divides = true }
 	b.start("p0", divides)
-	b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
+	b.until("all for one", worksOn("p0", 12))
 	ancient := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
 	var times atomic.Int32
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -310,81 +168,10 @@ func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 		return false
 	})
 	b.start("p1", divides)
-	b.until("a half for each", func(now map[string]identity.Identity) bool {
-		return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
-	})
+	b.until("a half for each", halves(12))
 }
 
-// row is the number of partitions by the row.
-func (b *bench) row() int {
-	r := assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations())
-	if r.State.Row == nil {
-		return 0
-	}
-	return r.State.Row.Count
-}
-
-func (b *bench) annotate(all map[string]string) {
-	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) { o.SetAnnotations(maps.Clone(all)) })
-}
-
-// The API server forgets which of more than ten managers wrote what. A removed receipt is heard of all the same.
-func TestARemovedReceiptBesideTenManagers(t *testing.T) {
-	b := newBench(t, 1)
-	b.pod("p0")
-	b.pod("p1")
-	b.start("p0", nil)
-	b.until("the id", has(0))
-	b.start("p1", nil)
-	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
-	for i := range 12 {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"example.com/%d":"x"}}}`, i)
-		url := fmt.Sprintf("%s/api/v1/namespaces/%s/pods/p0?fieldManager=m%d", b.api.Config().Host, apifake.Namespace, i)
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, url, strings.NewReader(patch))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/merge-patch+json")
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil || answer.StatusCode != http.StatusOK || answer.Body.Close() != nil {
-			t.Fatal(answer, err)
-		}
-	}
-	token := b.shows("p0").Token
-	b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) {
-		a := o.GetAnnotations()
-		delete(a, receipt.Key)
-		o.SetAnnotations(a)
-	})
-	b.until("the id again", func(now map[string]identity.Identity) bool { return now["p0"].Assigned() && now["p0"].Token > token })
-}
-
-// A late write may bring the bytes of a removed receipt back before its process reads them. The receipt was gone all the same.
-func TestARemovedReceiptWhoseBytesComeBack(t *testing.T) {
-	b := newBench(t, 1)
-	b.pod("p0")
-	b.start("p0", nil)
-	b.until("the id", has(0))
-	token, text := b.shows("p0").Token, b.api.Get(apifake.Pods, "p0").GetAnnotations()[receipt.Key]
-	write := func(change func(annotations map[string]string)) {
-		b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) {
-			a := o.GetAnnotations()
-			change(a)
-			o.SetAnnotations(a)
-		})
-	}
-	var back sync.Once
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/p0") {
-			back.Do(func() { write(func(a map[string]string) { a[receipt.Key] = text }) })
-		}
-		return false
-	})
-	write(func(a map[string]string) { delete(a, receipt.Key) })
-	b.until("the id again", func(now map[string]identity.Identity) bool { return now["p0"].Assigned() && now["p0"].Token > token })
-}
-
-// A write may take the user's annotations with idalloc's. Work goes on as far as the user's allow it, and one of the pods says which they are.
+// A write may take the user's annotations with idalloc's. Work continues as far as the user's allow it, and one of the pods says which they are.
 func TestAWriteThatTakesTheUsersKeysToo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotations map[string]string
@@ -403,17 +190,8 @@ func TestAWriteThatTakesTheUsersKeysToo(t *testing.T) {
 				b.start(pod, func(o *allocator.Options) {
 					o.Divides = true
 					o.Stop = func(_ context.Context, s allocator.Stop) error { stops <- s; return nil }
-					o.Observer = observer(func(e event.Event) {
-						if e, is := e.(event.Damaged); is {
-							said <- e.Detail
-						}
-					})
+					o.Observer = on(func(e event.Damaged) { said <- e.Detail })
 				})
-			}
-			halves := func(all int) func(now map[string]identity.Identity) bool {
-				return func(now map[string]identity.Identity) bool {
-					return now["p0"].Partitions.Owned().Len() == all/2 && now["p1"].Partitions.Owned().Len() == all/2
-				}
 			}
 			b.until("a half for each", halves(12))
 			for len(stops) > 0 {

@@ -11,19 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-func strict(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
-
 func (b *bench) leaseOf(id int) *unstructured.Unstructured {
 	return b.api.Get("Lease", store.LeaseName("Deployment/worker", id))
 }
 
-// leases has the Leases of slot 1, which nobody has, and of slot 2, which a lost pod has.
+// leases has the Leases of slot 1, which no pod has, and of slot 2, which a lost pod has.
 func (b *bench) leases(t *testing.T) {
 	t.Helper()
 	s, err := store.New(b.api.Config(), clock.RealClock{})
@@ -42,9 +39,7 @@ func (b *bench) leases(t *testing.T) {
 func TestLeasesOfSlotsAboveTheCountGo(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)
-	b.pod("p0")
-	b.start("p0", strict)
-	b.until("an id", has(0))
+	b.works("p0", strict)
 	b.await("the Leases that others left go", func() bool { return b.leaseOf(1) == nil && b.leaseOf(2) == nil })
 	b.scale(0)
 	b.until("no id", has())
@@ -57,31 +52,18 @@ func TestLeasesOfSlotsAboveTheCountGoAlthoughAPodNeverStarts(t *testing.T) {
 	b.leases(t)
 	b.pod("p0")
 	b.annotate(map[string]string{assignment.Key: `{"0":"p0"}`})
-	b.pod("p1")
-	b.start("p1", strict)
+	b.works("p1", strict)
 	b.until("the other id", has(1))
 	b.await("the Lease that another left goes", func() bool { return b.leaseOf(2) == nil })
 }
 
-// A Role from before may not permit to delete. Then Leases stay, and work goes on.
+// A Role from before may not permit to delete. Then Leases stay, and work continues.
 func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)
-	tried := make(chan struct{}, 99)
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodDelete {
-			return false
-		}
-		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`)
-		select {
-		case tried <- struct{}{}:
-		default:
-		}
-		return true
-	})
-	b.pod("p0")
-	b.start("p0", strict)
-	b.until("an id", has(0))
+	refused, tried := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`, request(http.MethodDelete, "/leases/"))
+	refused.Store(true)
+	b.works("p0", strict)
 	<-tried
 	b.until("still the id", has(0))
 	b.scale(0)

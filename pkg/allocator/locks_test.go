@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -23,67 +22,20 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// receiptOf is the receipt on a pod, as it stands.
-func (b *bench) receiptOf(pod string) string {
-	return b.api.Get(apifake.Pods, pod).GetAnnotations()[receipt.Key]
-}
-
-// noted reports whether the receipt of a pod has tokens, so that its next process knows them.
-func (b *bench) noted(pod string, partitions bool) func() bool {
-	return func() bool {
-		text := b.receiptOf(pod)
-		return strings.Contains(text, `"token":`) && (!partitions || strings.Contains(text, `"tokens":`))
-	}
-}
-
-// sends is what a request sends.
-func (b *bench) sends(r *http.Request) string {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		b.t.Error(err)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return string(body)
-}
-
-// copyOf is a second copy of a request, which a Before does not see as such.
-func (b *bench) copyOf(r *http.Request) *http.Request {
-	c, err := http.NewRequestWithContext(b.t.Context(), r.Method, b.api.Config().Host+r.URL.RequestURI(), strings.NewReader(b.sends(r))) //nolint:gosec // the test's own server
-	if err != nil {
-		b.t.Error(err)
-	}
-	c.Header = r.Header.Clone()
-	c.Header.Set("Copy", "yes")
-	return c
-}
-
-// send sends a request.
-func (b *bench) send(r *http.Request) {
-	answer, err := http.DefaultClient.Do(r) //nolint:gosec // the test's own server
-	if err == nil {
-		err = answer.Body.Close()
-	}
-	if err != nil {
-		b.t.Error(err)
-	}
-}
-
 // A webhook refuses that the slot is given up. The first copy of that write may still be on its way, so work begins again only under a receipt
 // with other bytes.
 func TestWorkBeginsAgainOnlyUnderANewReceiptAfterAFailedWrite(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
 	seen := make(chan struct{}, 99)
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !writes(http.MethodPatch, "/pods/p0")(r) || !strings.Contains(b.sends(r), "gaveUp") {
+		if !request(http.MethodPatch, "/pods/p0")(r) || !strings.Contains(b.sends(r), "gaveUp") {
 			return false
 		}
 		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`)
 		seen <- struct{}{}
 		return true
 	})
-	b.start("p0", nil)
-	b.until("an id", has(0))
+	b.works("p0", nil)
 	b.scale(0)
 	<-seen
 	before := b.receiptOf("p0")
@@ -101,7 +53,7 @@ func TestASecondCopyOfAWriteStopsNoWork(t *testing.T) {
 	b.pod("p0")
 	var twice atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if writes(http.MethodPatch, "/pods/p0")(r) && r.Header.Get("Copy") == "" && twice.CompareAndSwap(true, false) {
+		if request(http.MethodPatch, "/pods/p0")(r) && r.Header.Get("Copy") == "" && twice.CompareAndSwap(true, false) {
 			b.send(b.copyOf(r))
 		}
 		return false
@@ -117,14 +69,14 @@ func TestASecondCopyOfAWriteStopsNoWork(t *testing.T) {
 			}
 		})
 	})
-	b.until("partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	b.until("partitions", worksOn("p0", 4))
 	before := b.shows("p0")
 	twice.Store(true)
 	b.annotate(map[string]string{assignment.PartitionCountKey: "8"})
 	b.await("it takes more", func() bool { return strings.Contains(b.receiptOf("p0"), `"0-7 of 8"`) })
-	b.until("more partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 8 })
+	b.until("more partitions", worksOn("p0", 8))
 	if now := b.shows("p0"); len(damaged) > 0 || len(stops) > 0 || now.Token != before.Token {
-		t.Errorf("%d stops, somebody is blamed %d times, and the token is %d, before %d", len(stops), len(damaged), now.Token, before.Token)
+		t.Errorf("%d stops, other programs are blamed %d times, and the token is %d, before %d", len(stops), len(damaged), now.Token, before.Token)
 	}
 }
 
@@ -133,16 +85,15 @@ func TestTheNextProcessOfAPodShowsTheTokensOfItsLock(t *testing.T) {
 	b := newBench(t, 1)
 	b.annotate(map[string]string{assignment.PartitionCountKey: "4"})
 	b.pod("p0")
-	divides := func(o *allocator.Options) { o.Divides = true }
 	p0 := b.start("p0", divides)
-	b.until("partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	b.until("partitions", worksOn("p0", 4))
 	b.annotate(map[string]string{assignment.PartitionCountKey: "8"})
-	b.until("more", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 8 })
+	b.until("more", worksOn("p0", 8))
 	b.await("the receipt says all tokens", func() bool { return strings.Contains(b.receiptOf("p0"), `"4-7":`) })
 	before := b.shows("p0")
 	p0.kill()
 	b.start("p0", divides)
-	b.until("partitions again", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 8 })
+	b.until("partitions again", worksOn("p0", 8))
 	if now := b.shows("p0"); now.Token != before.Token || now.Partitions != before.Partitions {
 		t.Errorf("the next process shows %+v, and the one before showed %+v", now, before)
 	}
@@ -160,10 +111,9 @@ func TestATokenThatOnlyTheFilesHaveIsNotShown(t *testing.T) {
 			o.SetLabels(pod.GetLabels())
 		})
 		old := identity.Identity{State: identity.StateAssigned, ID: 0, Count: 1, Token: 7, Pod: "p0"}
-		b.start("p0", func(o *allocator.Options) {
+		b.works("p0", func(o *allocator.Options) {
 			o.FenceAfter, o.Left = fenceAfter, func(string) identity.Identity { return old }
 		})
-		b.until("the id", has(0))
 		if now := b.shows("p0"); now.Token == old.Token {
 			t.Errorf("fence-after %s: an old token is shown: %+v", fenceAfter, now)
 		}
@@ -174,17 +124,13 @@ func TestATokenThatOnlyTheFilesHaveIsNotShown(t *testing.T) {
 func TestATokenOfAnEndedLockIsNeverShownAgain(t *testing.T) {
 	b := newBench(t, 1)
 	doze(b)
-	b.pod("p0")
-	strict := func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
-	p0 := b.start("p0", strict)
-	b.until("the id", has(0))
+	p0 := b.works("p0", strict)
 	before := b.shows("p0")
 	p0.kill()
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		strict(o)
 		o.Left = func(string) identity.Identity { return before }
 	})
-	b.until("the id again", has(0))
 	if now := b.shows("p0"); now.Token <= before.Token {
 		t.Errorf("the token is %d, and was %d", now.Token, before.Token)
 	}
@@ -193,9 +139,7 @@ func TestATokenOfAnEndedLockIsNeverShownAgain(t *testing.T) {
 // The container of p0 starts again, and finds the receipt of a pod that crashed after it wrote that. p0 came first.
 func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
-	p0 := b.start("p0", nil)
-	b.until("the id", has(0))
+	p0 := b.works("p0", nil)
 	b.await("the receipt says that it holds the slot", b.noted("p0", false))
 	token := b.shows("p0").Token
 	p0.kill()
@@ -208,11 +152,7 @@ func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 		return false
 	})
 	b.start("p0", func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.NotTaken); is {
-				t.Errorf("it gives way: %s", e.Reason)
-			}
-		})
+		o.Observer = on(func(e event.NotTaken) { t.Errorf("it gives way: %s", e.Reason) })
 	})
 	<-listed
 	b.until("the id again", has(0))
@@ -221,12 +161,10 @@ func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 	}
 }
 
-// Neither of two receipts for a slot can have come later if both say that they hold it: somebody changed one. Then both give way, as before.
+// Neither of two receipts for a slot can have come later if both say that they hold it: one was changed. Then both give way, as before.
 func TestAHolderGivesWayToAReceiptThatSaysTheSame(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
-	p0 := b.start("p0", nil)
-	b.until("the id", has(0))
+	p0 := b.works("p0", nil)
 	b.await("the receipt says that it holds the slot", b.noted("p0", false))
 	p0.kill()
 	other := apifake.Holding("p1", 0)
@@ -236,7 +174,7 @@ func TestAHolderGivesWayToAReceiptThatSaysTheSame(t *testing.T) {
 	b.await("it gives way", func() bool { return b.says("p0", receipt.Waits) })
 }
 
-// T3 of a strict pod counts the receipts of strict pods, too: somebody may have removed the Lease. It does not count one that has outlived its
+// T3 of a strict pod counts the receipts of strict pods, too: the Lease may have been removed. It does not count one that has outlived its
 // grace period.
 func TestAStrictPodWaitsForAStrictReceiptWithoutALease(t *testing.T) {
 	b := newBench(t, 1)
@@ -290,9 +228,9 @@ func (b *bench) late(of func(*http.Request) bool) (came <-chan struct{}, arrive 
 // The process ends while its first write of a kind is under way. Nothing is left of it, however late the write arrives.
 func TestAProcessThatEndsEarlyLeavesNothing(t *testing.T) {
 	for name, of := range map[string]func(b *bench, r *http.Request) bool{
-		"T2":            func(_ *bench, r *http.Request) bool { return writes(http.MethodPatch, "/pods/p0")(r) },
-		"the Lease":     func(_ *bench, r *http.Request) bool { return writes(http.MethodPost, "/leases")(r) },
-		"the map entry": func(_ *bench, r *http.Request) bool { return writes(http.MethodPatch, "/deployments/")(r) },
+		"T2":            func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/pods/p0")(r) },
+		"the Lease":     func(_ *bench, r *http.Request) bool { return request(http.MethodPost, "/leases")(r) },
+		"the map entry": func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/deployments/")(r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 1)
@@ -337,13 +275,11 @@ func (b *bench) checkNothingLeft(what string) {
 func TestAReleaseThatMeetsARenewalLeavesNoLease(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
-	p0 := b.start("p0", func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter })
-	b.until("the id", has(0))
+	p0 := b.works("p0", strict)
 	came := make(chan struct{})
 	var first atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) (held bool) {
-		if !writes(http.MethodPut, "/leases/")(r) || !first.CompareAndSwap(false, true) {
+		if !request(http.MethodPut, "/leases/")(r) || !first.CompareAndSwap(false, true) {
 			return false
 		}
 		b.sends(r) // a server that has not read it all does not notice that the client is gone
@@ -361,10 +297,9 @@ func TestAReleaseThatMeetsARenewalLeavesNoLease(t *testing.T) {
 func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	var caps atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if caps.Load() && writes(http.MethodPut, "/leases/")(r) {
+		if caps.Load() && request(http.MethodPut, "/leases/")(r) {
 			text := b.sends(r)
 			text = strings.Replace(text, `"leaseDurationSeconds":13`, `"leaseDurationSeconds":1`, 1)
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
@@ -372,10 +307,9 @@ func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 		return false
 	})
 	ended := make(chan time.Duration, 9)
-	b.start("p0", func(o *allocator.Options) {
+	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Fenced = allocator.MinFenceAfter, func(by time.Duration) { ended <- by }
 	})
-	b.until("the id", has(0))
 	caps.Store(true)
 	close(clk.renews)
 	if by := <-ended; by > clk.BootTime() {
@@ -391,7 +325,7 @@ func TestAWriteThatBringsAnotherControllerIsHeard(t *testing.T) {
 	by := b.counts(store.ReplicaSet, "rs-2", nil)
 	var once sync.Once
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if writes(http.MethodPatch, "/pods/p0")(r) {
+		if request(http.MethodPatch, "/pods/p0")(r) {
 			once.Do(func() { b.adopt(apifake.Pods, "p0", by) })
 		}
 		return false

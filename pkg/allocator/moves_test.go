@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -24,7 +23,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// Somebody deletes a Deployment without its ReplicaSet. A pod that the ReplicaSet makes after that has another owner than the pods before it,
+// A Deployment is deleted without its ReplicaSet. A pod that the ReplicaSet makes after that has another owner than the pods before it,
 // whose processes may not have heard of it.
 func TestANewPodGetsNoIDUnderWhichAnotherStillWorksForTheFormerOwner(t *testing.T) {
 	b := newBench(t, 2)
@@ -40,8 +39,7 @@ func TestANewPodGetsNoIDUnderWhichAnotherStillWorksForTheFormerOwner(t *testing.
 		}
 	})
 	b.api.Remove(apifake.Deployment, apifake.Worker)
-	b.pod("new")
-	b.start("new", nil)
+	b.works("new", nil)
 	b.until("the other id under the ReplicaSet", has(1))
 	if !b.api.Await(t.Context(), func() bool {
 		return assignment.Decode(b.api.Get("ReplicaSet", "rs-1").GetAnnotations()).State.Slots[0] == "old"
@@ -55,7 +53,7 @@ func TestANewPodGetsNoIDUnderWhichAnotherStillWorksForTheFormerOwner(t *testing.
 	b.until("its id when it is gone", has(0, 1))
 }
 
-// The row names the giver until somebody plans. If the giver cannot, the taker must, although it hears of nothing.
+// The row names the giver until the next plan. If the giver cannot, the taker must, although it hears of nothing.
 func TestAPartitionIsTakenAlthoughItsGiverOrItsTakerEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ends  func(b *bench)
@@ -72,14 +70,10 @@ func TestAPartitionIsTakenAlthoughItsGiverOrItsTakerEnds(t *testing.T) {
 			b.pod("p1")
 			var once sync.Once
 			b.start("p0", func(o *allocator.Options) {
-				o.Divides, o.Observer = true, observer(func(e event.Event) {
-					if _, is := e.(event.Yielded); is {
-						once.Do(func() { tc.ends(b) })
-					}
-				})
+				o.Divides, o.Observer = true, on(func(_ event.Yielded) { once.Do(func() { tc.ends(b) }) })
 			})
-			b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
-			b.start("p1", func(o *allocator.Options) { o.Divides = true })
+			b.until("all for one", worksOn("p0", 12))
+			b.start("p1", divides)
 			b.until("the partitions of a live pod", func(now map[string]identity.Identity) bool { return now[tc.takes].Partitions.Owned().Len() == tc.has })
 		})
 	}
@@ -103,30 +97,14 @@ func (b *bench) working(pod string, divides bool, stopsIn time.Duration) {
 	})
 }
 
-// adopt gives an object another controller, or none.
-func (b *bench) adopt(kind, name string, by ...metav1.OwnerReference) {
-	b.api.Change(kind, name, func(o *unstructured.Unstructured) { o.SetOwnerReferences(by) })
-}
-
-// counts puts an owner of two pods there.
-func (b *bench) counts(kind, name string, wish map[string]string) metav1.OwnerReference {
-	o := apifake.Owner(2)
-	o.SetKind(kind)
-	o.SetName(name)
-	o.SetUID(types.UID(name))
-	o.SetAnnotations(wish)
-	b.api.Put(o)
-	return *metav1.NewControllerRef(o, o.GroupVersionKind())
-}
-
-// step is what somebody does, and the owner whose ids the pods have after that.
+// step is what is done to the owners, and the owner whose ids the pods have after that.
 type step struct {
 	does  func(b *bench, wish map[string]string)
 	owner string
 }
 
 // The controller of the pods changes while they work.
-func TestNobodyWorksTwiceWhilePodsMoveToAnotherOwner(t *testing.T) {
+func TestNoIDIsWorkedOnTwiceWhilePodsMoveToAnotherOwner(t *testing.T) {
 	orphan := func(b *bench, wish map[string]string) {
 		b.counts(store.ReplicaSet, "rs-1", wish)
 		b.api.Remove(apifake.Deployment, apifake.Worker)
@@ -178,7 +156,7 @@ func (b *bench) moves(wish map[string]string, each int, steps []step) {
 	}
 }
 
-// Somebody deletes a Deployment and its ReplicaSet without the pods, and makes the workload again.
+// A Deployment and its ReplicaSet are deleted without the pods, and made again.
 func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 	b := newBench(t, 2)
 	for _, pod := range []string{"p0", "p1", "p2"} {
@@ -190,20 +168,15 @@ func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 			return nil
 		}
 	}
-	b.start("p0", keeps)
-	b.until("the first id", has(0))
-	restarts := b.start("p1", nil)
-	b.until("both ids", has(0, 1))
+	b.works("p0", keeps)
+	restarts := b.works("p1", nil)
 	waiter := b.start("p2", nil)
 	b.await("p2 waits", func() bool { return b.says("p2", receipt.Waits) })
 
 	looks := make(chan struct{}, 2)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/p0") {
-			select {
-			case looks <- struct{}{}:
-			default:
-			}
+			note(looks, struct{}{})
 		}
 		return false
 	})
@@ -256,43 +229,33 @@ func TestAPodWithoutAGracePeriodIsWarned(t *testing.T) {
 			}
 		})
 		var said atomic.Bool
-		b.start("p0", func(o *allocator.Options) {
+		b.works("p0", func(o *allocator.Options) {
 			o.FenceAfter = tc.fence
 			o.Log = funcr.New(func(_, line string) { said.Store(said.Load() || strings.Contains(line, "no grace period")) }, funcr.Options{})
 		})
-		b.until("an id", has(0))
 		if said.Load() != tc.want {
 			t.Errorf("%s: the log warns: %t", name, said.Load())
 		}
 	}
 }
 
-// The Role of a Deployment's pods does not permit their ReplicaSet, and often nobody expects that they need it.
+// The Role of a Deployment's pods does not permit their ReplicaSet, and users seldom expect that they need it.
 func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
-	var permitted atomic.Bool
-	asks := make(chan struct{}, 2)
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		refused := !permitted.Load() && strings.HasSuffix(r.URL.Path, "/replicasets") && r.Method == http.MethodGet
-		if refused {
-			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "rs-1" is forbidden: User "a" cannot list resource "replicasets"`)
-			select {
-			case asks <- struct{}{}:
-			default:
-			}
-		}
-		return refused
-	})
-	b.start("p0", func(o *allocator.Options) {
+	refused, asks := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
+		`replicasets.apps "rs-1" is forbidden: User "a" cannot list resource "replicasets"`,
+		func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/replicasets")
+		})
+	refused.Store(true)
+	b.works("p0", func(o *allocator.Options) {
 		o.Stop = func(context.Context, allocator.Stop) error {
-			if !permitted.Load() {
+			if refused.Load() {
 				t.Error("its work is stopped")
 			}
 			return nil
 		}
 	})
-	b.until("its id", has(0))
 	b.adopt("ReplicaSet", "rs-1")
 	b.api.Remove(apifake.Deployment, apifake.Worker)
 	for range 2 {
@@ -301,7 +264,7 @@ func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testin
 	if now := b.shows("p0"); !now.Assigned() {
 		t.Errorf("it has %+v", now)
 	}
-	permitted.Store(true)
+	refused.Store(false)
 	b.until("its id of the ReplicaSet", func(now map[string]identity.Identity) bool {
 		return now["p0"].Assigned() && now["p0"].Owner.Kind == "ReplicaSet"
 	})

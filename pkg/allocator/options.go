@@ -41,13 +41,13 @@ type Options struct {
 	PodUID types.UID
 	Log    logr.Logger
 	// Publish is called with every new identity, its partitions included, from the goroutine of Run, Claim or Release. It must not block for
-	// long. When it returns, nobody begins work that the identity does not name.
+	// long. When it returns, no work begins that the identity does not name.
 	Publish func(identity.Identity)
 	// Stale is called when contact with the API server is lost (true) and when it is found again (false). The identity does not change
 	// with it.
 	Stale func(bool)
 	// Stop blocks until the work has stopped that a Stop is about. It is called after an identity was published that does not name it as
-	// owned any more. After an error the work goes on, and Stop is called again later. It is called from a goroutine of its own. Calls for
+	// owned any more. After an error the work continues, and Stop is called again later. It is called from a goroutine of its own. Calls for
 	// different partitions may run side by side. Its context ends with the process, or when the call counts no more.
 	Stop func(context.Context, Stop) error
 	// Left returns what an earlier process of the pod with this UID published last, so that its work may go on. It is called once, by New.
@@ -63,7 +63,7 @@ type Options struct {
 	// FenceLead is how long before FenceAfter the id is fenced, so that Fenced has time to stop the work. It is at most half of FenceAfter.
 	FenceLead time.Duration
 	// Fenced is called, in strict mode only, when the id is fenced for lack of contact, before Publish is. The work must have stopped by that
-	// time, on the clock of boottime.Now, which goes on in suspend. The time may be past. Fenced must not wait for the work. It may be
+	// time, on the clock of boottime.Now, which runs on in suspend. The time may be past. Fenced must not wait for the work. It may be
 	// called from any goroutine, and again for the same id.
 	Fenced func(by time.Duration)
 	// Divides says that the process works on partitions.

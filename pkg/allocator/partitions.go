@@ -5,10 +5,10 @@ import (
 )
 
 const (
-	// joinTime is how long a holder waits before it joins those that divide the partitions, and firstJoinTime if nobody does yet: one write
+	// joinTime is how long a holder waits before it joins those that divide the partitions, and firstJoinTime if no holder does yet: one write
 	// serves all that start together.
 	joinTime, firstJoinTime = time.Second, 3 * time.Second
-	// idleTime is how long a holder waits for somebody else to plan that a partition is its own which nobody works on.
+	// idleTime is how long a holder waits for another pod to plan that it owns a partition without work.
 	idleTime = 5 * time.Second
 )
 

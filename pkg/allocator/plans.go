@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// mostContenders is more than the pods for which an owner has room. A count says more when somebody mistypes it.
+	// mostContenders is more than the pods for which an owner has room. A mistyped count says more.
 	mostContenders = 1 << 15
 	// vainTime is how often one of the holders plans in vain about partitions.
 	vainTime = 30 * time.Second
@@ -47,7 +47,7 @@ type plans struct {
 	unsureAt time.Time
 	// reservedSince is when this waiter first saw a free slot that it must leave to others.
 	reservedSince time.Time
-	// undone is how often somebody undid what pods wrote. The last write of this process changed was to wrote. heardUndone says that it has heard
+	// undone is how often others undid what pods wrote. The last write of this process changed was to wrote. heardUndone says that it has heard
 	// since that something was undone.
 	undone      pace.Undone
 	heardUndone bool
@@ -122,7 +122,7 @@ func (a *Allocator) hearUndone(before, now store.Owner) {
 	}
 }
 
-// noteUndone takes in a write, and that it repeats a part of the last one, which somebody undid. It may have been heard of already.
+// noteUndone takes in a write, and that it repeats a part of the last one, which others undid. It may have been heard of already.
 func (a *Allocator) noteUndone(is, next assignment.State) {
 	p := &a.plans
 	repeats := func(was, wrote, is, next assignment.Slots) bool {

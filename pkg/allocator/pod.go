@@ -26,7 +26,7 @@ func labelsOf(pod *metav1.PartialObjectMetadata) [2]string {
 	return [2]string{pod.Labels[receipt.IDLabel], pod.Labels[receipt.OwnerLabel]}
 }
 
-// damaged is the lock of a pod whose receipt somebody else wrote. It is no lock for the pod itself, whatever others read in it.
+// damaged is the lock of a pod whose receipt another program wrote. It is no lock for the pod itself, whatever others read in it.
 func damaged() duty.Lock { return duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()} }
 
 // receipt returns what stands on the own pod, as far as this process knows.

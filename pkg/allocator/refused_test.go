@@ -19,45 +19,16 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// refuse has the server refuse requests while on is true. Each of them is noted in seen, up to its capacity.
-func (b *bench) refuse(code int, reason metav1.StatusReason, message string, of func(*http.Request) bool) (on *atomic.Bool, seen chan struct{}) {
-	on, seen = &atomic.Bool{}, make(chan struct{}, 3)
-	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !on.Load() || !of(r) {
-			return false
-		}
-		apifake.Refuse(w, code, reason, message)
-		select {
-		case seen <- struct{}{}:
-		default:
-		}
-		return true
-	})
-	return on, seen
-}
-
-func writes(method, path string) func(*http.Request) bool {
-	return func(r *http.Request) bool { return r.Method == method && strings.Contains(r.URL.Path, path) }
-}
-
 // said has what a pod says that it waits for come through a channel.
 func said(to chan<- string) func(*allocator.Options) {
 	return func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.StillWaiting); is {
-				select {
-				case to <- e.Reason:
-				default:
-				}
-			}
-		})
+		o.Observer = on(func(e event.StillWaiting) { note(to, e.Reason) })
 	}
 }
 
-// The API server does not accept the token of a pod that is gone. The watch that is open goes on.
+// The API server does not accept the token of a pod that is gone. The watch that is open stays open.
 func TestAPodThatIsGoneEndsAlthoughItsTokenIsNotAcceptedAnyMore(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
 	var gone atomic.Bool
 	follows := make(chan struct{}, 9)
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -70,8 +41,7 @@ func TestAPodThatIsGoneEndsAlthoughItsTokenIsNotAcceptedAnyMore(t *testing.T) {
 		}
 		return false
 	})
-	p := b.start("p0", nil)
-	b.until("an id", has(0))
+	p := b.works("p0", nil)
 	<-follows
 	gone.Store(true)
 	b.api.Remove(apifake.Pods, "p0")
@@ -87,9 +57,8 @@ func TestPlansThatAreRefusedStopNoWork(t *testing.T) {
 	b := newBench(t, 2)
 	b.pod("p0")
 	b.pod("p1")
-	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
-	b.start("p0", nil)
-	b.until("an id", has(0))
+	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, request(http.MethodPatch, "/deployments/"))
+	b.works("p0", nil)
 	before := b.shows("p0")
 	refused.Store(true)
 	b.annotate(nil) // the holder writes it again
@@ -113,9 +82,8 @@ func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
 	b.pod("p1")
-	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
-	p := b.start("p0", nil)
-	b.until("an id", has(0))
+	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, request(http.MethodPatch, "/deployments/"))
+	p := b.works("p0", nil)
 	b.start("p1", nil)
 	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
 	refused.Store(true)
@@ -128,23 +96,17 @@ func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
 	refused.Store(false)
 }
 
-// Somebody takes the permission to write Leases away.
+// The permission to write Leases is taken away.
 func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	b.pod("p0")
 	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
-		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, writes(http.MethodPut, "/leases/"))
+		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, request(http.MethodPut, "/leases/"))
 	reasons := make(chan string, 9)
-	p := b.start("p0", func(o *allocator.Options) {
+	p := b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.Fenced); is {
-				reasons <- e.Reason
-			}
-		})
+		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
-	b.until("an id", has(0))
 	b.fences(clk, refused, seen)
 	if reason := <-reasons; !strings.Contains(reason, `add verb "update"`) {
 		t.Errorf("the fence is for %q", reason)
@@ -156,18 +118,15 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	p.done = nil
 }
 
-// Run goes on with what Claim has begun.
+// Run continues what Claim has begun.
 func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
 	b.pod("p0")
 	renewed := make(chan struct{}, 1)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if writes(http.MethodPut, "/leases/")(r) {
-			select {
-			case renewed <- struct{}{}:
-			default:
-			}
+		if request(http.MethodPut, "/leases/")(r) {
+			note(renewed, struct{}{})
 		}
 		return false
 	})
@@ -202,7 +161,6 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 func TestALeaseThatMayHaveGoneIsWrittenAgainBeforeWorkBegins(t *testing.T) {
 	b := newBench(t, 1)
 	b.clk = doze(b)
-	b.pod("p0")
 	var goes atomic.Bool
 	var after atomic.Int32
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -218,8 +176,7 @@ func TestALeaseThatMayHaveGoneIsWrittenAgainBeforeWorkBegins(t *testing.T) {
 		apifake.Refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the answer is lost")
 		return true
 	})
-	b.start("p0", func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter })
-	b.until("an id", has(0))
+	b.works("p0", strict)
 	goes.Store(true)
 	b.scale(0)
 	b.until("no id", has())

@@ -98,7 +98,7 @@ func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
 	a.pod = pod
 }
 
-// hurt takes in that somebody else changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
+// hurt takes in that another program changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
 func (a *Allocator) hurt() {
 	a.happened.Tell(event.Damaged{
 		// Event: a pod's receipt or labels were changed or removed. The pod stops its work and takes its id again, and has none for a moment. A
@@ -135,7 +135,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		a.tenure = a.tenure.Failed(true)
 		return a.readPod(ctx)
 	case errors.Is(err, store.ErrNotKept):
-		a.wrote = "" // what stands is somebody else's
+		a.wrote = "" // what stands there is not this pod's
 	}
 	a.conflict = errors.Is(err, store.ErrConflict)
 	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of it may arrive, or may have

@@ -3,7 +3,7 @@ package allocator_test
 import (
 	"context"
 	"maps"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,18 +52,6 @@ func showsStops(t *testing.T, o *allocator.Options) {
 		asked = asked.Minus(s.Partitions)
 		return err
 	}
-}
-
-// locks has a pod lock a slot with partitions.
-func (b *bench) locks(pod string, share receipt.Share) {
-	b.pod(pod)
-	b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
-		locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: share, Write: "w", HandsOver: true}
-		o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
-		labels := o.GetLabels()
-		labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(share.ID), assignment.OwnerLabelValue(locks.Owner)
-		o.SetLabels(labels)
-	})
 }
 
 // published is what an earlier process of p0 published.
@@ -132,7 +120,7 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 		for what, change := range map[string]func(b *bench){
 			"partitions": func(b *bench) {
 				b.pod("p1")
-				b.start("p1", func(o *allocator.Options) { o.Divides = true })
+				b.start("p1", divides)
 			},
 			"the slot": func(b *bench) {
 				b.scale(1)
@@ -192,11 +180,7 @@ func (b *bench) others() {
 }
 
 func obstacles(to chan<- event.NotHandedOver) event.Observer {
-	return observer(func(e event.Event) {
-		if r, is := e.(event.NotHandedOver); is {
-			to <- r
-		}
-	})
+	return on(func(e event.NotHandedOver) { to <- e })
 }
 
 // Only the user's keys stop work. The map, the row and requests propose.
@@ -221,6 +205,10 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 		"others":                          row(`{"count":12,"strategy":"sticky","owners":{"0":"6-11","1":"0-5"}}`),
 		"all for one":                     row(`{"count":12,"strategy":"sticky","owners":{"0":"0-11","1":""}}`),
 		"another strategy":                row(`{"count":12,"strategy":"primary","owners":{"0":"0-5","1":"6-11"}}`),
+		"the map of other pods":           {assignment.Key: `{"0":"x","1":"y"}`},
+		"the holders exchanged":           {assignment.Key: `{"0":"p1","1":"p0"}`},
+		"a damaged map":                   {assignment.Key: "{"},
+		"no map":                          {assignment.Key: ""},
 		"a slot for its neighbour":        handover("p1"),
 		"a slot for one that failed":      handover("failed"),
 		"a slot for one of another owner": handover("strange"),
@@ -245,10 +233,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 				})
 				b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() })
 			}
-			half := func(now map[string]identity.Identity) bool {
-				return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
-			}
-			b.until("a half for each", half)
+			b.until("a half for each", halves(12))
 			b.others()
 			forgery.Store(true)
 			was := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
@@ -261,9 +246,9 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 			b.annotate(next)
 			b.await("what idalloc writes", func() bool {
 				now := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
-				return now[assignment.HandoverKey] == was[assignment.HandoverKey] && now[assignment.PartitionOwnersKey] == was[assignment.PartitionOwnersKey]
+				return !slices.ContainsFunc(assignment.Keys(), func(key string) bool { return now[key] != was[key] })
 			})
-			b.until("a half for each", half)
+			b.until("a half for each", halves(12))
 			if why, asks := whyNot[forged[assignment.HandoverKey]]; asks {
 				if r := <-refused; r.Why != event.ObstacleDropped || r.Detail != why || r.ID != 0 {
 					t.Errorf("the request is refused with %+v, want %s", r, why)
@@ -273,15 +258,13 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	}
 }
 
-// A request of a pod that waits may stay until that has a slot. It stops nobody of the same revision, or of a StatefulSet that keeps the ordinal.
-func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
+// A request of a pod that waits may stay until that has a slot. It stops no pod of the same revision, or of a StatefulSet that keeps the ordinal.
+func TestARequestAmongPodsOfOneRevisionStopsNoWork(t *testing.T) {
 	for name, start := range map[string]func(b *bench, change func(*allocator.Options)) (holder string, waits func()){
 		"Deployment": func(b *bench, change func(*allocator.Options)) (string, func()) {
 			b.scale(1)
 			b.annotate(map[string]string{"deployment.kubernetes.io/revision": "1"})
-			b.pod("p0")
-			b.start("p0", change)
-			b.until("an id", has(0))
+			b.works("p0", change)
 			return apifake.Deployment, func() {
 				b.pod("p1")
 				b.start("p1", nil)
@@ -310,11 +293,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 			})
 			var r event.NotHandedOver
 			b.await("a refusal", func() bool { // a plan of the waiter may drop the request before the holder has seen it
-				b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
-					annotations := o.GetAnnotations()
-					annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
-					o.SetAnnotations(annotations)
-				})
+				b.edit(kind, apifake.Worker, func(a map[string]string) { a[assignment.HandoverKey] = `{"0":"` + waiter + `"}` })
 				select {
 				case r = <-refused:
 					return true
@@ -325,11 +304,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 			if r.Detail != "it is of no newer revision, or Kubernetes keeps this pod" || r.Requester != waiter {
 				t.Errorf("the request is refused with %+v", r)
 			}
-			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
-				annotations := o.GetAnnotations()
-				annotations[assignment.Key] = "{}"
-				o.SetAnnotations(annotations)
-			})
+			b.edit(kind, apifake.Worker, func(a map[string]string) { a[assignment.Key] = "{}" })
 			b.await("the map again", func() bool { return b.api.Get(kind, apifake.Worker).GetAnnotations()[assignment.Key] != "{}" })
 		})
 	}
@@ -342,7 +317,7 @@ func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
 	b.pod("p0")
 	divides := func(o *allocator.Options) { o.Divides, o.HandsOver = true, true }
 	p0 := b.start("p0", divides)
-	b.until("all partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	b.until("all partitions", worksOn("p0", 4))
 	left := b.shows("p0")
 	left.Partitions = identity.PartitionsOf(4, []identity.Share{{Set: placement.Between(0, 4), Token: 1}}, placement.Set{}, 0)
 	p0.kill()
@@ -355,11 +330,7 @@ func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		o.Observer = observer(func(e event.Event) {
-			if e, is := e.(event.Taken); is {
-				taken <- e
-			}
-		})
+		o.Observer = on(func(e event.Taken) { taken <- e })
 	})
 	if s := <-stops; s.All || s.Partitions.String() != "4" {
 		t.Errorf("the stop is %+v", s)
@@ -372,18 +343,12 @@ func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
 // A pod of the controller has no receipt before it has a slot. It gets that of an older pod which takes for itself, and is asked for it.
 func TestAPodBehindItsGateIsGivenASlot(t *testing.T) {
 	b := newBench(t, 1)
-	b.pod("p0")
-	b.start("p0", nil)
-	b.until("an id", has(0))
+	b.works("p0", nil)
 	b.newer("gated")
 	b.api.Change(apifake.Pods, "gated", func(o *unstructured.Unstructured) {
 		o.SetLabels(map[string]string{"app": apifake.Worker, receipt.AssignLabel: receipt.ByController})
 	})
-	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-		annotations := o.GetAnnotations()
-		annotations[assignment.HandoverKey] = `{"0":"gated"}`
-		o.SetAnnotations(annotations)
-	})
+	b.edit(apifake.Deployment, apifake.Worker, func(a map[string]string) { a[assignment.HandoverKey] = `{"0":"gated"}` })
 	b.await("the slot to be given", func() bool {
 		r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), apifake.Deployment+"/worker")
 		return r.State != receipt.Locks

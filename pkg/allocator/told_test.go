@@ -123,7 +123,7 @@ func TestAnAgentWithdrawsFromASlotThatIsRefused(t *testing.T) {
 func TestAnAgentIsToldOfCountsRequestsAndPartitions(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()
-	b.start(agent, func(o *allocator.Options) { o.Divides = true })
+	b.start(agent, divides)
 	has := receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4, 5)}
 	b.tell(3, has, nil)
 	b.confirm(has, receipt.Confirmed{})
@@ -146,7 +146,7 @@ func TestAnAgentIsToldOfCountsRequestsAndPartitions(t *testing.T) {
 	}
 }
 
-func TestAnAgentGoesOnByItselfWhileTheControllerIsAway(t *testing.T) {
+func TestAnAgentWorksByItselfWhileTheControllerIsAway(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()
 	p := b.start(agent, nil)
@@ -156,7 +156,7 @@ func TestAnAgentGoesOnByItselfWhileTheControllerIsAway(t *testing.T) {
 		t.Errorf("it has listed no receipts: %v", sent)
 	}
 	p.kill()
-	b.start(agent, nil)
+	b.works(agent, nil)
 	b.until("its id after a restart", has(2))
 }
 
@@ -200,11 +200,9 @@ func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
 	b.agent()
 	var waiting atomic.Value
 	b.start(agent, func(o *allocator.Options) {
-		o.Observer = observer(func(e event.Event) {
-			if w, is := e.(event.Waiting); is {
-				waiting.Store(w.Reason)
-				b.ring()
-			}
+		o.Observer = on(func(e event.Waiting) {
+			waiting.Store(e.Reason)
+			b.ring()
 		})
 	})
 	waits := func(text string) func(map[string]identity.Identity) bool {

@@ -158,7 +158,7 @@ func (a *Allocator) partitionsDue() bool {
 		share := receipt.Share{ID: id}
 		if row != nil {
 			if set, listed := row.Owners[id]; listed {
-				share.Of, share.Partitions = max(1, row.Count), set.Minus(mine.Partitions) // nobody else can lock those
+				share.Of, share.Partitions = max(1, row.Count), set.Minus(mine.Partitions) // no other pod can lock those
 			}
 		}
 		if name == a.o.Pod {

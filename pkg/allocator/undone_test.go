@@ -2,10 +2,8 @@ package allocator_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,7 +47,7 @@ type ahead struct {
 func (a ahead) Now() time.Time                  { return a.Clock.Now().Add(a.by) }
 func (a ahead) Since(t time.Time) time.Duration { return a.Now().Sub(t) }
 
-// Whoever it is that undoes what a pod writes on the owner: the pod writes it later and later.
+// A pod writes later and later what others undo on the owner.
 func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	undo := func(b *bench, undoes func(a map[string]string) bool) {
 		go b.api.Await(b.t.Context(), func() bool {
@@ -64,6 +62,7 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 		})
 	}
 	keepsWorking := func(o *allocator.Options) {
+		o.Divides = true
 		o.Stop = func(ctx context.Context, _ allocator.Stop) error { <-ctx.Done(); return ctx.Err() }
 	}
 	for name, act := range map[string]func(b *bench){
@@ -79,6 +78,16 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 		},
 		"a holder's entry is removed": func(b *bench) {
 			undo(b, func(a map[string]string) bool { _, has := a[assignment.Key]; delete(a, assignment.Key); return has })
+		},
+		"a wrong row is put back": func(b *bench) {
+			const wrong = `{"count":12,"strategy":"sticky","owners":{"0":"0-10"}}`
+			b.edit(apifake.Deployment, apifake.Worker, func(a map[string]string) { a[assignment.PartitionCountKey] = "12" })
+			b.until("all for one", worksOn("p0", 12))
+			undo(b, func(a map[string]string) bool {
+				was := a[assignment.PartitionOwnersKey]
+				a[assignment.PartitionOwnersKey] = wrong
+				return was != wrong
+			})
 		},
 		"a dead pod is named again": func(b *bench) {
 			undo(b, func(a map[string]string) bool {
@@ -120,63 +129,10 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 1)
-			b.pod("p0")
-			b.start("p0", keepsWorking)
-			b.until("the id", has(0))
-			writes := make(chan time.Time, 10000)
-			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/worker") {
-					writes <- b.clk.Now()
-				}
-				return false
-			})
+			b.works("p0", keepsWorking)
+			times := b.times(request(http.MethodPatch, "/deployments/worker"))
 			act(b)
-			const most, long = 100, 5 * time.Second
-			last := <-writes
-			for range most {
-				at := <-writes
-				if at.Sub(last) >= long {
-					return
-				}
-				last = at
-			}
-			t.Errorf("%d writes, and never %s between two of them", most, long)
+			seldom(t, 5*time.Second, times)
 		})
 	}
-}
-
-// A holder reads the pod that asks for its slot. If it should not have the slot, and somebody asks again and again, the next one is read later and later.
-func TestPodsThatAskInVainAgainAndAgainAreReadSeldom(t *testing.T) {
-	b := newBench(t, 1)
-	b.pod("p0")
-	b.start("p0", nil)
-	b.until("the id", has(0))
-	reads := make(chan time.Time, 10000)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.Contains(r.URL.Query().Get("fieldSelector"), "nobody-") {
-			reads <- b.clk.Now()
-		}
-		return false
-	})
-	var asked atomic.Int64
-	ask := func() {
-		b.annotate(map[string]string{assignment.Key: `{"0":"p0"}`, assignment.HandoverKey: fmt.Sprintf(`{"0":"nobody-%d"}`, asked.Add(1))})
-	}
-	go b.api.Await(t.Context(), func() bool { // a plan may take it out before it is judged
-		if _, asks := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.HandoverKey]; !asks {
-			ask()
-		}
-		return false
-	})
-	const most, long = 40, 5 * time.Second
-	last := <-reads
-	for range most {
-		ask()
-		at := <-reads
-		if at.Sub(last) >= long {
-			return
-		}
-		last = at
-	}
-	t.Errorf("%d pods that asked in vain are read, and never %s lie between two of them", most, long)
 }

@@ -54,7 +54,7 @@ func (w *wait) after(now time.Time, d time.Duration, what string) {
 	}
 }
 
-// reached takes in that the API server has answered for the first time. Before that nobody could be told why this pod waits.
+// reached takes in that the API server has answered for the first time. Before that there was no way to tell why this pod waits.
 func (a *Allocator) reached() {
 	if took := a.clock.Since(a.plans.began); took >= patience {
 		a.wait.complains = a.clock.Now()

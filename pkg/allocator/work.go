@@ -55,7 +55,7 @@ type work struct {
 	listenAt, noteAt time.Time
 }
 
-// kept is work that did not stop, and goes on until then under the same id. Without an id a slow upgrade would become an outage.
+// kept is work that did not stop, and continues until then under the same id. Without an id a slow upgrade would become an outage.
 type kept struct {
 	duty.Part
 
@@ -63,7 +63,7 @@ type kept struct {
 	tries int
 }
 
-// minKept and maxKept bound for how long it goes on. The time doubles with each try.
+// minKept and maxKept bound for how long it continues. The time doubles with each try.
 const (
 	minKept = 30 * time.Second
 	maxKept = 10 * time.Minute
@@ -146,7 +146,7 @@ func (w *work) wrote(lock duty.Lock, token int64) {
 	w.left, w.givesBack, w.kept = identity.Identity{}, false, kept{}
 }
 
-// begun takes in that work on the share may go on: T3 has shown that nobody else locks it.
+// begun takes in that work on the share may go on: T3 has shown that no other pod locks it.
 func (a *Allocator) begun(share receipt.Share) {
 	w, now := &a.work, a.clock.Now()
 	fresh, first := w.begun(share, now)
@@ -245,7 +245,7 @@ func (a *Allocator) publish(state identity.State) {
 	a.o.Publish(next)
 }
 
-// stop tells the work to stop, except for that on keep. What was told before goes on stopping, unless all is to stop now.
+// stop tells the work to stop, except for that on keep. What was told before is still stopping, unless all is to stop now.
 func (a *Allocator) stop(keep receipt.Share) {
 	w, before := &a.work, a.tenure.Stopping
 	a.tenure = a.tenure.Told(keep)
@@ -355,7 +355,7 @@ func (a *Allocator) workStopped(part duty.Part) {
 		w.confirmed = false
 	}
 	if part.All && a.tenure.Lock.Share.ID != on {
-		w.forget() // somebody else changed the receipt meanwhile, or removed it: the next lock is another one
+		w.forget() // another program changed the receipt meanwhile, or removed it: the next lock is another one
 	}
 }
 

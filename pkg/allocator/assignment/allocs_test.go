@@ -59,7 +59,7 @@ func spent(do func()) (times, bytes float64) {
 	return times, float64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Anybody who may write a pod or a workload can make these texts large, and each pod reads them again and again. Four times the text is at most
+// An account that may write pods or workloads can make these texts large, and each pod reads them again and again. Four times the text is at most
 // about four times the work, and not sixteen times.
 func TestWorkGrowsWithTheTextThatIsRead(t *testing.T) {
 	const few, many, most = 500, 2000, 6

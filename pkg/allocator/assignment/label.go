@@ -29,7 +29,7 @@ func OwnerLabelValue(owner string) string {
 }
 
 // HoldersSelector returns a label selector for the pods that have a receipt for a slot of the owner ("Kind/name").
-// It finds them even if somebody changed their other labels.
+// It finds them even if their other labels were changed.
 func HoldersSelector(owner string) string {
 	return receipt.IDLabel + "," + receipt.OwnerLabel + "=" + OwnerLabelValue(owner)
 }

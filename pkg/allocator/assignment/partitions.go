@@ -121,7 +121,7 @@ type Wish struct {
 	Strategy string
 	// FailoverAfter is how long partitions wait for the next holder of their id. It is negative if they wait for ever.
 	FailoverAfter time.Duration
-	// HasFailoverAfter says that the user has said so. Otherwise an id that nobody can take soon fails over at once with the strategy primary.
+	// HasFailoverAfter says that the user has said so. Otherwise an id that no pod can take soon fails over at once with the strategy primary.
 	HasFailoverAfter bool
 	// GiveBackAfter is how long an id has to be held before it joins beside others, with the strategy primary. At once is 0.
 	GiveBackAfter time.Duration

@@ -87,16 +87,16 @@ func TestTheLargestOwnersOfPartitions(t *testing.T) {
 // A damaged row counts as absent, and the map beside it does not suffer.
 func TestDamagedPartitions(t *testing.T) {
 	for name, row := range map[string]string{
-		"no JSON":                   `{`,
-		"a field that nobody knows": `{"count":4,"strategy":"sticky","owners":{},"more":1}`,
-		"something behind it":       `{"count":4,"strategy":"sticky","owners":{}} {}`,
-		"too many":                  `{"count":4097,"strategy":"sticky","owners":{}}`,
-		"fewer than none":           `{"count":-1,"strategy":"sticky","owners":{}}`,
-		"a name that is none":       `{"count":4,"strategy":"Sticky!","owners":{}}`,
-		"no name":                   `{"count":4,"owners":{}}`,
-		"one partition of two ids":  `{"count":4,"strategy":"sticky","owners":{"0":"0-2","1":"2-3"}}`,
-		"no owners":                 `{"count":4,"strategy":"sticky"}`,
-		"nothing":                   ``,
+		"no JSON":                  `{`,
+		"a field that is unknown":  `{"count":4,"strategy":"sticky","owners":{},"more":1}`,
+		"something behind it":      `{"count":4,"strategy":"sticky","owners":{}} {}`,
+		"too many":                 `{"count":4097,"strategy":"sticky","owners":{}}`,
+		"fewer than none":          `{"count":-1,"strategy":"sticky","owners":{}}`,
+		"a name that is none":      `{"count":4,"strategy":"Sticky!","owners":{}}`,
+		"no name":                  `{"count":4,"owners":{}}`,
+		"one partition of two ids": `{"count":4,"strategy":"sticky","owners":{"0":"0-2","1":"2-3"}}`,
+		"no owners":                `{"count":4,"strategy":"sticky"}`,
+		"nothing":                  ``,
 	} {
 		r := Decode(map[string]string{Key: `{"0":"a"}`, PartitionOwnersKey: row})
 		if r.State.Row != nil || len(r.Problems) != 1 || r.Problems[0].Key != PartitionOwnersKey || r.State.Slots[0] != "a" {

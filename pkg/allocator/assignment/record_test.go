@@ -7,14 +7,6 @@ import (
 	"testing"
 )
 
-func TestRecordRoundTrip(t *testing.T) {
-	want := State{Slots: Slots{0: "a", 1: "b"}, Handover: Slots{1: "c"}}
-	r := Decode(want.Encode())
-	if !r.Present || len(r.Problems) > 0 || !maps.Equal(r.State.Encode(), want.Encode()) {
-		t.Errorf("Decode(Encode(%+v)) = %+v", want, r)
-	}
-}
-
 func TestWhatIsEmptyIsNotWritten(t *testing.T) {
 	if got := (State{Slots: Slots{}, Handover: Slots{}}).Encode(); !maps.Equal(got, map[string]string{Key: "{}"}) {
 		t.Errorf("an empty state is written as %v", got)
@@ -24,12 +16,6 @@ func TestWhatIsEmptyIsNotWritten(t *testing.T) {
 		if _, there := all[key]; !there {
 			t.Errorf("%s is not written", key)
 		}
-	}
-}
-
-func TestDecodeNothing(t *testing.T) {
-	if r := Decode(map[string]string{"other": "x"}); r.Present || len(r.Problems) > 0 {
-		t.Errorf("an owner without our annotations reads as %+v", r)
 	}
 }
 

@@ -64,7 +64,7 @@ func RoomOn(annotations map[string]string) Room {
 }
 
 // Check returns a *TooLargeError if s does not fit within limit (in bytes) beside the owner's other annotations. A state
-// that makes the annotations no larger than they are always fits, so that a slot can change hands even if somebody else
+// that makes the annotations no larger than they are always fits, so that a slot can change hands even if another program
 // has filled the room beyond the limit.
 func (r Room) Check(s State, limit int) error {
 	size := r.Others + Size(s.Encode())

@@ -156,7 +156,7 @@ func parseAny(text string) (Slots, error) {
 }
 
 // validName reports whether Kubernetes accepts name as the name of a pod: a DNS subdomain (RFC 1123).
-// Names like "." and ".." must not pass: no client sends a request for them, so nobody could ever confirm whether the
+// Names like "." and ".." must not pass: no client sends a request for them, so no pod could ever confirm whether the
 // holder of such an entry lives.
 func validName(name string) bool {
 	if len(name) > 253 {
@@ -176,7 +176,7 @@ func validName(name string) bool {
 	return last != '.' && last != '-'
 }
 
-// quote quotes and shortens a text that somebody else wrote, so that it fits into a log line or an Event.
+// quote quotes and shortens a text that another program wrote, so that it fits into a log line or an Event.
 func quote(text string) string {
 	const most = 80
 	if len(text) > most {

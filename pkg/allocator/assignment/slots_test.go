@@ -23,13 +23,6 @@ func TestEncodeIsCanonical(t *testing.T) {
 	}
 }
 
-func TestParseSlotsAcceptsForeignLayout(t *testing.T) {
-	got, err := ParseSlots(" { \"1\" : \"b\" ,\n\"0\":\"a\" } ")
-	if err != nil || !maps.Equal(got, Slots{0: "a", 1: "b"}) {
-		t.Errorf("ParseSlots = %v, %v", got, err)
-	}
-}
-
 func TestParseSlotsRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ text, quotes string }{
 		"nothing":             {``, `end of JSON input): ""`},
@@ -96,12 +89,6 @@ func TestNamesAreDNSSubdomains(t *testing.T) {
 	})
 	if longest := strings.Repeat("a", 253); !validName(longest) || validName(longest+"a") {
 		t.Error("a name may have 253 characters")
-	}
-}
-
-func TestQuoteIsShort(t *testing.T) {
-	if _, err := ParseSlots(strings.Repeat("é", 100000)); err == nil || len(err.Error()) > 400 {
-		t.Errorf("an error must fit into an Event, got %d bytes", len(err.Error()))
 	}
 }
 

@@ -104,7 +104,7 @@ func another(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1
 	return errors.Is(err, watch.ErrUnknownOwner) || err == nil && ref.Rolls() && ref != owner.Ref
 }
 
-// Selectors returns the label selectors for the pods that matter to a plan: the owner's pods, and those with a lock, which somebody may have
+// Selectors returns the label selectors for the pods that matter to a plan: the owner's pods, and those with a lock, which may have been
 // relabelled.
 func Selectors(owner store.Owner) []string {
 	return []string{owner.Selector, assignment.HoldersSelector(owner.String())}

@@ -100,7 +100,7 @@ func (c *Contact) unreachable(err error) {
 		c.log.Error(err, "a request is forbidden and will be repeated")
 	default:
 		// Log: the API server did not answer, is overloaded, or does not accept the credentials. A pod says it again each minute.
-		// Do: check the API server if this goes on. For credentials see [a service account that was made again](outages.md#a-service-account-was-deleted-and-made-again).
+		// Do: check the API server if this lasts. For credentials see [a service account that was made again](outages.md#a-service-account-was-deleted-and-made-again).
 		c.log.Info("a request failed and will be repeated", "reason", what)
 	}
 	if c.silent {

@@ -1,4 +1,4 @@
-// Package event has what happens to one pod's claim, each thing as a type. The log, the Kubernetes Events and whoever else is an
+// Package event has what happens to one pod's claim, each thing as a type. The log, the Kubernetes Events and each further
 // Observer hear of the same things through one interface, so that none of them is in the protocol's way.
 //
 // It is for programs that use package allocator. It may change with any version.
@@ -90,7 +90,7 @@ type (
 		About   metav1.OwnerReference
 		Foreign []proposal.Change
 	}
-	// Conflict means that a write was refused because somebody else changed the object first.
+	// Conflict means that a write was refused because another write changed the object first.
 	Conflict struct{}
 	// Written means that this pod wrote the owner.
 	Written struct {
@@ -136,7 +136,7 @@ type (
 	Paused struct {
 		ID     int
 		Paused bool
-		// Failed is how often in a row the program failed. For is how long the pause lasts because of that, 0 if somebody asked for it.
+		// Failed is how often in a row the program failed. For is how long the pause lasts because of that, 0 if it was asked for.
 		Failed int
 		For    time.Duration
 	}
@@ -150,12 +150,12 @@ type (
 		About    metav1.OwnerReference
 		Old, New Division
 	}
-	// FailedOver means that this pod's write gave the partitions of ids that nobody holds to others.
+	// FailedOver means that this pod's write gave the partitions of ids without a holder to others.
 	FailedOver struct {
 		About metav1.OwnerReference
 		From  []Failover
 	}
-	// PartitionsHeldUp means that something about partitions does not go as somebody wants. It is told again when Detail changes.
+	// PartitionsHeldUp means that something about partitions does not go as the user or another pod wants. It is told again when Detail changes.
 	PartitionsHeldUp struct {
 		About          metav1.OwnerReference
 		Reason, Detail string
@@ -197,14 +197,14 @@ type (
 		Reason     string
 	}
 
-	// Damaged means that somebody else changed what is idalloc's, and this pod repaired it.
+	// Damaged means that another program changed what is idalloc's, and this pod repaired it.
 	Damaged struct {
 		About          metav1.OwnerReference
 		Reason, Detail string
 		// Expected says that it is no damage: it follows from what an operator may do.
 		Expected bool
 	}
-	// Undone means that somebody else undoes what this pod writes on the owner. The next write waits for up to Longest.
+	// Undone means that others undo what this pod writes on the owner. The next write waits for up to Longest.
 	Undone struct{ Longest time.Duration }
 
 	// Contact means that the API server confirmed what this process holds (strict mode). The request for that was sent Age ago.
@@ -266,11 +266,11 @@ func (d Division) String() string {
 	return fmt.Sprintf("%d partitions by strategy %s", d.Count, d.Strategy)
 }
 
-// Failover is what one id lost because nobody held it for long.
+// Failover is what one id lost because no pod held it for long.
 type Failover struct {
 	ID         int
 	Partitions string
-	// To are the ids that got some of them, in order. What nobody got is nobody's.
+	// To are the ids that got some of them, in order. What none of them got has no owner.
 	To []int
 	// After is for how long the planner had known that the id has no holder, 0 if it has just found that out.
 	After time.Duration

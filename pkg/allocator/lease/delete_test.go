@@ -95,7 +95,7 @@ func TestALeaseThatIsLetGoForGood(t *testing.T) {
 	})
 }
 
-// A pod deletes only what it could take: what nobody has, and what has not been renewed for long enough by its own clock.
+// A pod deletes only what it could take: what no pod has, and what has not been renewed for long enough by its own clock.
 func TestLeasesThatAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := share(t)
@@ -127,7 +127,7 @@ func TestLeasesThatAreLeft(t *testing.T) {
 	})
 }
 
-// A creation that had no answer may arrive when its pod has another slot. Nobody renews such a Lease, and its own pod may be the one to delete it.
+// A creation that had no answer may arrive when its pod has another slot. No pod renews such a Lease, and its own pod may be the one to delete it.
 func TestALeaseOfAnotherSlotThatIsThisPodsIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := share(t)

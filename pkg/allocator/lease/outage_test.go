@@ -203,7 +203,7 @@ func TestALeaseEndsInTime(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			if survives(t, o, 30*time.Second, 10*time.Second, 0, 20*time.Second) {
-				t.Errorf("%s for 20s: the work goes on", o.name)
+				t.Errorf("%s for 20s: the work continues", o.name)
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func TestStandBack(t *testing.T) {
 	}
 }
 
-// Who takes its slot with few others does not wait, and nobody waits longer than the start took twice.
+// Who takes its slot with few others does not wait, and no pod waits longer than the start took twice.
 func TestQueue(t *testing.T) {
 	p := at(1)
 	p.Read(ms, time.Second)

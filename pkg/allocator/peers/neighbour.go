@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// neighbour is the holder of other partitions that a holder follows, so that somebody knows when its pod is gone: its slot and its partitions
+// neighbour is the holder of other partitions that a holder follows, so that one pod knows when its pod is gone: its slot and its partitions
 // go to others even if no pod waits for a slot. Each holder follows one, whatever their number.
 type neighbour struct {
 	pod    string
@@ -48,7 +48,7 @@ func neighbourOf(me int, owner store.Owner) string {
 	return ""
 }
 
-// FollowNeighbour follows the pod that the holder of me is to follow by this moment of the owner, and nobody if me is receipt.NoID.
+// FollowNeighbour follows the pod that the holder of me is to follow by this moment of the owner, and none if me is receipt.NoID.
 func (p *Peers) FollowNeighbour(ctx context.Context, me int, owner store.Owner, log logr.Logger) {
 	n, pod := &p.neighbour, ""
 	if me != receipt.NoID {

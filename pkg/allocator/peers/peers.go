@@ -17,13 +17,13 @@ import (
 type Peers struct {
 	store *store.Store
 	wake  chan struct{}
-	// owned and labelled follow the owner's pods, and those with a lock, which somebody may have relabelled.
+	// owned and labelled follow the owner's pods, and those with a lock, which may have been relabelled.
 	owned, labelled *watch.PodStream
 	stop            context.CancelFunc
 	neighbour       neighbour
 }
 
-// New returns Peers that follow nobody. wake gets a value when there is news.
+// New returns Peers that follow no pod. wake gets a value when there is news.
 func New(s *store.Store, wake chan struct{}) *Peers { return &Peers{store: s, wake: wake} }
 
 // Follow follows the pods that could free a slot, until Leave or the end of ctx. It reports false if it did so already. It does not block.

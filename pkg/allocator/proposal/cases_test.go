@@ -87,7 +87,7 @@ func TestACaseWithAMistakeIsRefused(t *testing.T) {
 	} {
 		s := newScene()
 		if err := s.read(nil, text); err == nil {
-			t.Errorf("nobody finds the mistake in %q", text)
+			t.Errorf("the mistake in %q is not found", text)
 		}
 	}
 }

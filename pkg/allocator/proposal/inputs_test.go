@@ -39,7 +39,7 @@ func replaceInput(n int) Input {
 	return in
 }
 
-// restoreInput: somebody wiped the map, and every pod has its receipt.
+// restoreInput: the map was wiped, and every pod has its receipt.
 func restoreInput(n int) Input {
 	in := idleInput(n)
 	in.State = assignment.State{}

@@ -14,7 +14,7 @@ import (
 
 const someParts = 12
 
-// genRow draws a row that anybody may have written, or none.
+// genRow draws a row that any program may have written, or none.
 func genRow(t *rapid.T, strategy string) *assignment.Row {
 	if rapid.IntRange(0, 4).Draw(t, "wiped") == 0 {
 		return nil
@@ -141,14 +141,14 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// plan has somebody plan and write.
+// plan has a pod plan and write.
 func (w *world) plan(t *rapid.T) {
 	d := Plan(w.in)
 	locksAreHeeded(t, w.in, d)
 	w.in.State = after(w.in, d)
 }
 
-// follow has each holder unlock what the target gives to others, and lock what the row and the target give to its id and nobody locks.
+// follow has each holder unlock what the target gives to others, and lock what the row and the target give to its id and no pod locks.
 func (w *world) follow() {
 	row := w.in.State.Row
 	target, _ := Target(w.in.Count, row, w.in.Partitions.Wish, 0, nil)

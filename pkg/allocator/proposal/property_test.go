@@ -186,7 +186,7 @@ func waiting(in Input, next assignment.State) (names []string) {
 	return names
 }
 
-// free returns the slots below the count that nobody has.
+// free returns the slots below the count that no pod has.
 func (in Input) free(next assignment.State) (ids []int) {
 	for id := range in.Count {
 		if next.Slots[id] == "" && len(in.lockersOf(id)) == 0 {
@@ -203,8 +203,8 @@ func nothingIsFreeWhileSomebodyWaits(t *rapid.T, in Input, d Decision) {
 	}
 }
 
-// Whoever must leave a slot takes it when it has been free for long.
-func TestNobodyLeavesASlotForEver(t *testing.T) {
+// A pod that must leave a slot takes it when it has been free for long.
+func TestNoPodLeavesASlotForEver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := genInput().Draw(t, "in")
 		in.FreeFor = Reserved(failed)
@@ -278,6 +278,6 @@ func TestHowAskingWent(t *testing.T) {
 		t.Error("a slot was asked for another pod than n, or not for n")
 	}
 	if !asked.Full() || (HandOver{Asked: asked.Asked, Able: 1, UnderWay: 1, Limit: 1}).Full() || (HandOver{Able: 1, Limit: 1}).Full() {
-		t.Error("not only the limit keeps the planner from asking, or it does and nobody says so")
+		t.Error("not only the limit keeps the planner from asking, or it does and the plan does not say so")
 	}
 }

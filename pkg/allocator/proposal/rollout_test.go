@@ -78,7 +78,7 @@ func (r *revisionChange) act(me *Pod) {
 	}
 }
 
-// silenced returns the slots that nobody works under because the new revision asked for them, or is about to.
+// silenced returns the slots that no pod works under because the new revision asked for them, or is about to.
 func (r *revisionChange) silenced() map[int]bool {
 	out := map[int]bool{}
 	for id := range r.collected {

@@ -55,7 +55,7 @@ const (
 	GaveUp
 	// Locks says that the pod locks a slot, and perhaps partitions.
 	Locks
-	// Unreadable says that somebody damaged the receipt. It locks the slot of its label and every partition.
+	// Unreadable says that another program damaged the receipt. It locks the slot of its label and every partition.
 	Unreadable
 )
 
@@ -111,8 +111,8 @@ type Receipt struct {
 	Strict bool
 	// Begun says that the controller let the pod's program begin under this lock. Only the pod's end frees the slot then.
 	Begun bool
-	// Token is the fencing token of the slot, and Tokens are those of the partitions. Its pod notes them when it holds what it locks, so whoever
-	// else locks that came later. Token is 0 before, and in strict mode.
+	// Token is the fencing token of the slot, and Tokens are those of the partitions. Its pod notes them when it holds what it locks, so a pod
+	// that also locks it came later. Token is 0 before, and in strict mode.
 	Token  int64
 	Tokens []identity.Share
 }
@@ -120,7 +120,7 @@ type Receipt struct {
 // Failures returns how often in a row the pod's program ended by itself soon after it had got a slot.
 func (r Receipt) Failures() int { return max(0, r.Rank-1) }
 
-// Locked reports whether the receipt locks something, be it that nobody can read what.
+// Locked reports whether the receipt locks something, even if it cannot be read what.
 func (r Receipt) Locked() bool { return r.State == Locks || r.State == Unreadable }
 
 // Slot returns the slot that the receipt locks, or NoID.
@@ -257,7 +257,7 @@ func (r *Receipt) readPartitions(text *string) error {
 	return nil
 }
 
-// ErrUnreadable says that somebody damaged a receipt.
+// ErrUnreadable says that another program damaged a receipt.
 var ErrUnreadable = errors.New("the receipt cannot be read")
 
 // Of returns what a pod says about itself to this owner ("Kind/name"). A receipt that was copied from another pod, or that is for another

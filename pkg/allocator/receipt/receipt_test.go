@@ -68,7 +68,7 @@ func TestADamagedReceiptLocksItsLabelsSlotAndEveryPartition(t *testing.T) {
 	}
 }
 
-func TestAReceiptOfSomebodyElseSaysNothing(t *testing.T) {
+func TestAReceiptOfAnotherPodSaysNothing(t *testing.T) {
 	for _, text := range []string{
 		`{"uid":"u2","owner":"Deployment/worker","id":3,"write":"w"}`, `{"uid":"u1","owner":"Deployment/other","id":3,"write":"w"}`,
 		`{"uid":"u1","owner":"Deployment/other","id":3,"gaveUp":true}`, `{"uid":"u1","owner":"Deployment/other","id":"3"}`,

@@ -129,7 +129,7 @@ func (c *Changes) Large(owner store.Owner, d proposal.Decision) {
 	}
 }
 
-// Restored tells that this pod, which locks the share, put back what somebody else changed of what idalloc writes on the owner.
+// Restored tells that this pod, which locks the share, put back what another program changed of what idalloc writes on the owner.
 func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt.Share) {
 	was := before.Record
 	// Event: Normal: idalloc's annotations on the workload were changed or removed: by `kubectl replace`, a deployment tool, a person, or `kubectl rollout

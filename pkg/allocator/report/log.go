@@ -28,7 +28,7 @@ func (l Log) Observe(e event.Event) {
 		}
 		l.Logger.Info("waiting for a slot", "count", e.Count, "live", e.Live, "waiting", e.Waiting, "reason", e.Reason)
 	case event.Conflict:
-		l.Logger.V(1).Info("conflict: somebody else changed the object first")
+		l.Logger.V(1).Info("conflict: another write changed the object first")
 	case event.Written:
 		l.Logger.V(1).Info("assignment written", "filled", len(e.Filled), "freed", len(e.Freed), "asked", len(e.Asked))
 	case event.NotTaken:
@@ -41,7 +41,7 @@ func (l Log) Observe(e event.Event) {
 		// Do: check the API server.
 		l.Logger.Info("the API server is away; the last state stays in force", "since", e.Since, "reason", e.Reason.Error())
 	case event.Back:
-		// Log: the watch goes on.
+		// Log: the watch continues.
 		l.Logger.Info("the API server is back")
 	default:
 		l.slot(e)

@@ -61,7 +61,7 @@ func named(s *Store, name string) map[string]func(t *testing.T) error {
 	}
 }
 
-// A client refuses to send "..". Whoever repeats that waits for ever.
+// A client refuses to send "..", so to repeat that is to wait for ever.
 func TestWhatIsNeverSentIsNotUnanswered(t *testing.T) {
 	s := answering(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	for what, request := range named(s, "..") {
@@ -92,7 +92,7 @@ func TestCredentialsThatAreNotAcceptedAreToBeRenewed(t *testing.T) {
 	}
 }
 
-// Whoever is gone loses a slot, so only an API server's word about that very object counts.
+// A pod that is gone loses its slot, so only an API server's word about that very object counts.
 func TestOnlyTheServersWordMeansGone(t *testing.T) {
 	status := func(of target) string {
 		b, err := json.Marshal(apierrors.NewNotFound(schema.GroupResource{Group: of.gvr.Group, Resource: of.gvr.Resource}, of.name).ErrStatus)

@@ -38,15 +38,3 @@ func TestNewRef(t *testing.T) {
 		}
 	}
 }
-
-// What differs between the kinds is in one row of a table, and no row lacks what every kind needs.
-func TestEveryKindHasAllThatItNeeds(t *testing.T) {
-	for name, k := range kinds {
-		if k.group == "" || k.version == "" || k.resource == "" || k.count == nil {
-			t.Errorf("%s: %+v", name, k)
-		}
-		if k.rolls && !k.versioned {
-			t.Errorf("%s writes its status often while it rolls, and each of these writes would be a conflict", name)
-		}
-	}
-}

@@ -74,7 +74,7 @@ func TestALeaseIsMadeTakenAndGivenBack(t *testing.T) {
 	}
 	delete(server.objects, leasePath)
 	if _, err := put(theLease("a", given.Version)); !errors.Is(err, ErrConflict) {
-		t.Errorf("somebody deleted it: %v", err)
+		t.Errorf("it was deleted: %v", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestHowLongALeaseMayBeSilent(t *testing.T) {
 	if got := (Lease{Lasts: 40 * time.Second}).Outlasts(); got != 43*time.Second {
 		t.Errorf("%s, want 40s and a twentieth of it, and a second", got)
 	}
-	// Somebody pinned it to years.
+	// A policy pinned it to years.
 	for _, seconds := range []int64{1e8, math.MaxInt32, math.MaxInt64} {
 		server, s := newShelf(t, nil)
 		if _, err := s.PutLease(t.Context(), theRef(), theLease("a", "")); err != nil {
@@ -173,7 +173,7 @@ func TestALeaseWhoseTimeIsNotKept(t *testing.T) {
 	}
 }
 
-// A Lease of somebody whose receipt cannot be read locks its slot and every partition.
+// A Lease whose receipt cannot be read locks its slot and every partition.
 func TestALeaseThatIsDamaged(t *testing.T) {
 	elsewhere := theLease("a", "").Receipt
 	elsewhere.Share.ID = 4

@@ -2,9 +2,7 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -64,54 +62,15 @@ func TestALockComesAndGoes(t *testing.T) {
 	}
 }
 
-// A write of a receipt that this process did not write is not accepted twice, even if the bytes that it replaces come back.
-func TestALateWriteOverForeignBytes(t *testing.T) {
-	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(map[string]any{receipt.Key: "broken"}, nil)})
-	pod := read(t, s)
-	if _, err := s.SwapLock(t.Context(), pod, "", waits("w1")); err != nil {
-		t.Fatal(err)
-	}
-	server.change(podPath, "annotations", map[string]any{receipt.Key: "broken"})
-	if _, err := s.SwapLock(t.Context(), pod, "", waits("w1")); !errors.Is(err, ErrConflict) {
-		t.Errorf("the same write again: %v", err)
-	}
-	if _, err := s.SwapLock(t.Context(), read(t, s), "", waits("w2")); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// The labels by which others find a pod come back with the next write.
-func TestLabelsComeBack(t *testing.T) {
-	for name, change := range map[string]func(labels, annotations map[string]any){
-		"the id is gone":        func(l, _ map[string]any) { delete(l, receipt.IDLabel) },
-		"the id is another":     func(l, _ map[string]any) { l[receipt.IDLabel] = "4" },
-		"the owner is gone":     func(l, _ map[string]any) { delete(l, receipt.OwnerLabel) },
-		"the deletion cost too": func(_, a map[string]any) { delete(a, assignment.DeletionCostKey) },
-	} {
-		labels := map[string]any{receipt.IDLabel: "3", receipt.OwnerLabel: "deployment.worker"}
-		annotations := map[string]any{receipt.Key: locks().Encode(), assignment.DeletionCostKey: "2147483644"}
-		want := maps.Clone(labels)
-		change(labels, annotations)
-		_, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, labels)})
-		if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); err != nil {
-			t.Fatal(err)
-		}
-		now := read(t, s)
-		if fmt.Sprint(now.Labels) != fmt.Sprint(want) || now.Annotations[assignment.DeletionCostKey] != "2147483644" {
-			t.Errorf("%s: then %v %v", name, now.Labels, now.Annotations)
-		}
-	}
-}
-
-// A pod without an id keeps a deletion cost that somebody else gave it, and loses idalloc's own.
-func TestSomebodyElsesDeletionCost(t *testing.T) {
+// A pod without an id keeps a deletion cost of another program, and loses idalloc's own.
+func TestADeletionCostOfAnotherProgram(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cost  string
 		label any
 		keeps bool
 	}{
 		"idalloc's own":                {cost: "2147483644", label: "3"},
-		"somebody else's":              {cost: "100", label: "3", keeps: true},
+		"another program's":            {cost: "100", label: "3", keeps: true},
 		"one of a pod without a label": {cost: "2147483644", keeps: true},
 		"one beside a damaged label":   {cost: "2147483647", label: "three", keeps: true},
 	} {
@@ -142,7 +101,7 @@ func TestALockReplacesWhatWasThere(t *testing.T) {
 	pod := read(t, s)
 	server.change(podPath, "labels", map[string]any{"app": testName, receipt.IDLabel: "9"})
 	if _, err := s.SwapLock(t.Context(), pod, "", locks()); !errors.Is(err, ErrConflict) {
-		t.Errorf("somebody changed a label, and the write ends with %v", err)
+		t.Errorf("a label was changed, and the write ends with %v", err)
 	}
 	if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); err != nil {
 		t.Fatal(err)
@@ -222,19 +181,6 @@ func TestReceiptsAreListed(t *testing.T) {
 	}
 	if want := slices.Repeat([]string{LivePods}, 3); !slices.Equal(server.listed, want) {
 		t.Errorf("listed %q, want %q", server.listed, want)
-	}
-}
-
-func TestReceiptsThatCannotBeListed(t *testing.T) {
-	server, s := newShelf(t, nil)
-	server.reading = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "User cannot list resource"}
-	var forbidden *ForbiddenError
-	if _, err := s.Receipts(t.Context(), theRef(), 1); !errors.As(err, &forbidden) || forbidden.Verb != "list" || forbidden.Resource != "pods" {
-		t.Errorf("a Role without the list of pods: %v", err)
-	}
-	server.reading = &metav1.Status{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests}
-	if _, err := s.Receipts(t.Context(), theRef(), 1); !Temporary(err) {
-		t.Errorf("a server that has no time: %v", err)
 	}
 }
 

@@ -146,7 +146,7 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 }
 
 // The patch of a receipt sets receipt, labels and cost together and nothing else, and the server refuses
-// it for every other pod and for this pod with any other receipt. If somebody else wrote the receipt, the server refuses it for any newer
+// it for every other pod and for this pod with any other receipt. If another program wrote the receipt, the server refuses it for any newer
 // version of the pod.
 func FuzzPodPatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, labels, annotations, uid, owner string, id int, kind uint8, write, other string) {
@@ -217,7 +217,7 @@ func meant(o object, next receipt.Receipt) object {
 	}
 	had, err := strconv.Atoi(o.Metadata.Labels[receipt.IDLabel])
 	if err == nil && o.Metadata.Annotations[assignment.DeletionCostKey] == strconv.Itoa(math.MaxInt32-had) {
-		delete(o.Metadata.Annotations, assignment.DeletionCostKey) // another one is somebody else's
+		delete(o.Metadata.Annotations, assignment.DeletionCostKey) // another one is another program's
 	}
 	delete(o.Metadata.Labels, receipt.IDLabel)
 	delete(o.Metadata.Labels, receipt.OwnerLabel)

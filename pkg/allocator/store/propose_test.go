@@ -32,7 +32,7 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 		"a conflict, by the server": {conflict, func(*shelf, string) {}, ErrConflict},
 		"an error of the server":    {broken, func(*shelf, string) {}, ErrAmbiguous},
 		"the object is gone":        {invalid, func(s *shelf, path string) { delete(s.objects, path) }, ErrGone},
-		"nobody knows":              {invalid, func(s *shelf, _ string) { s.reading = quota }, ErrConflict},
+		"it cannot be known":        {invalid, func(s *shelf, _ string) { s.reading = quota }, ErrConflict},
 		"the annotations have gone": {invalid, func(s *shelf, path string) {
 			s.change(path, "annotations", nil)
 			s.change(path, "generation", 9)

@@ -45,7 +45,7 @@ func TestAListThatIsRefused(t *testing.T) {
 	}
 }
 
-// An owner whose pods nobody can count is no owner of one replica.
+// An owner whose pods cannot be counted is no owner of one replica.
 func TestAnOwnerThatCannotBeReadIsAnError(t *testing.T) {
 	worker := aWorker(nil)
 	worker["spec"] = map[string]any{"replicas": 3}
@@ -75,7 +75,7 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 		"one that is gone":             {by(testAPIVersion, ReplicaSet, "other"), Revision{}, ErrGone},
 		"a StatefulSet":                {by(testAPIVersion, StatefulSet, testName), Revision{}, nil},
 		"a ReplicaSet of another kind": {by("example.com/v1", ReplicaSet, testName), Revision{}, nil},
-		"nobody":                       {&metav1.PartialObjectMetadata{}, Revision{}, nil},
+		"none":                         {&metav1.PartialObjectMetadata{}, Revision{}, nil},
 	} {
 		_, s := newShelf(t, map[string]map[string]any{setPath: set})
 		got, err := s.RevisionOf(t.Context(), tc.pod)

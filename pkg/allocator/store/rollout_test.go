@@ -28,10 +28,10 @@ func TestWhenARollingUpdateIsUnderWay(t *testing.T) {
 		want         bool
 	}{
 		"a Deployment begins one":               {Deployment, `{"conditions":[{"type":"Available","reason":"x"},{"type":"Progressing","reason":"NewReplicaSetCreated"}],"replicas":3,"updatedReplicas":3}`, true},
-		"it goes on":                            {Deployment, `{"conditions":[{"type":"Progressing","reason":"ReplicaSetUpdated"}],"replicas":3,"updatedReplicas":3}`, true},
+		"it continues":                          {Deployment, `{"conditions":[{"type":"Progressing","reason":"ReplicaSetUpdated"}],"replicas":3,"updatedReplicas":3}`, true},
 		"it has ended":                          {Deployment, `{"conditions":[{"type":"Progressing","reason":"NewReplicaSetAvailable"}],"replicas":3,"updatedReplicas":3}`, false},
 		"a pod was deleted since":               {Deployment, `{"conditions":[{"type":"Progressing","reason":"NewReplicaSetAvailable"}],"replicas":3,"updatedReplicas":2}`, false},
-		"one without a deadline goes on":        {Deployment, `{"replicas":3,"updatedReplicas":1}`, true},
+		"one without a deadline continues":      {Deployment, `{"replicas":3,"updatedReplicas":1}`, true},
 		"one without a deadline has ended":      {Deployment, `{"replicas":2,"updatedReplicas":2}`, false},
 		"a StatefulSet replaces its pods":       {StatefulSet, `{"replicas":3,"currentRevision":"a","updateRevision":"b"}`, true},
 		"a StatefulSet has replaced them":       {StatefulSet, `{"replicas":2,"currentRevision":"b","updateRevision":"b"}`, false},

@@ -1,0 +1,328 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// scene is a snapshot as the lines of a case tell it.
+type scene struct {
+	snapshot
+
+	wants map[string]string
+}
+
+// newScene is a workload of three pods with ids, and then what the lines of these texts say.
+func newScene(texts ...string) (s scene, err error) {
+	s = scene{settledPods(3), map[string]string{}}
+	for line := range strings.Lines(strings.Join(texts, "\n")) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if err := s.terms().read(line); err != nil {
+			return s, fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	if len(s.wants) > 0 {
+		s.owner.Wish = assignment.DecodeWish(s.wants)
+	}
+	return s, nil
+}
+
+// terms are the lines about the workload. "free 1" removes the entry of id 1 and its pod, and "owns 1=none" says that id 1 is no member.
+func (s *scene) terms() terms {
+	o, state := &s.owner, &s.owner.Record.State
+	return terms{
+		"settled":         func(rest string) error { n, err := strconv.Atoi(rest); s.snapshot = settledPods(n); return err },
+		"kind":            text(&o.Kind),
+		"count":           count(&o.Count),
+		"now":             moment(&s.now),
+		"written":         moment(&s.written),
+		"changed":         moment(&s.changed),
+		"map":             slotsTo(&state.Slots),
+		"no map":          just(func() { o.Record = assignment.Record{} }),
+		"no entry":        func(rest string) error { id, err := strconv.Atoi(rest); delete(state.Slots, id); return err },
+		"free":            func(rest string) error { id, err := strconv.Atoi(rest); s.free(id); return err },
+		"requests":        slotsTo(&state.Handover),
+		"damaged":         s.readDamage,
+		"max unavailable": count(&o.Rollout.MaxUnavailable),
+		"max surge":       count(&o.Rollout.MaxSurge),
+		"blocks below":    count(&o.Rollout.BlocksBelow),
+		"current":         text(&s.rollout.current),
+		"outdated":        func(rest string) error { s.rollout.outdated[rest] = true; return nil },
+		"overdue":         text(&s.rollout.overdue),
+		"finished":        just(func() { s.rollout.finished = true }),
+		"evict":           text(&s.evict),
+		"copied":          text(&s.copied),
+		"lease":           s.readLease,
+		"leases denied":   just(func() { s.leases = leases{denied: errors.New("no")} }),
+		"account":         s.readAccount,
+		"wants":           s.readWants,
+		"row":             s.readRow,
+		"owns":            s.readOwns,
+		"no row":          just(func() { state.Row = nil }),
+		"pod":             s.readPods,
+		"pods":            s.readPods,
+		"gone": func(rest string) error {
+			return s.each(rest, func(name string) error { delete(s.pods, name); return nil })
+		},
+	}
+}
+
+func (s *scene) each(names string, do func(name string) error) error {
+	for name := range strings.FieldsSeq(names) {
+		if err := do(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scene) readPods(rest string) error {
+	names, is, _ := strings.Cut(rest, ":")
+	return s.each(names, func(name string) (err error) {
+		if _, there := s.pods[name]; !there {
+			s.add(name)
+		}
+		if is != "" {
+			s.edit(name, func(p *pod) { err = s.podTerms(p).parts(is) })
+		}
+		return err
+	})
+}
+
+// podTerms are what may be said of a pod, as in "pods y z: waits, ordinal 2". "made room" says that a pod gave its id up and waits again, and "of" is
+// followed by the UID of its controller.
+func (s *scene) podTerms(p *pod) terms {
+	r := &p.Receipt
+	elsewhere := func(state receipt.State) func() {
+		return func() {
+			*r = receipt.Receipt{Share: receipt.Nothing()}
+			p.elsewhere = receipt.Receipt{UID: p.UID, Owner: "ReplicaSet/worker-5d9", State: state, Share: receipt.Share{ID: 4}}
+		}
+	}
+	return terms{
+		"receipt": func(rest string) error {
+			*r = receipt.Receipt{UID: p.UID, Owner: s.owner.String(), State: receipt.Locks}
+			return count(&r.Share.ID)(rest)
+		},
+		"no receipt": just(func() { *r = receipt.Receipt{Share: receipt.Nothing()} }),
+		"waits":      just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()} }),
+		"gave up":    just(func() { *r = receipt.Receipt{State: receipt.GaveUp, Share: receipt.Nothing(), Rank: 1} }),
+		"made room":  just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing(), Rank: 1} }),
+		"unreadable": func(rest string) error {
+			p.damage, *r = `annotation idalloc.dev/receipt: not a receipt: "x"`, receipt.Receipt{State: receipt.Unreadable, Share: receipt.Nothing()}
+			if rest == "" {
+				return nil
+			}
+			return count(&r.Share.ID)(rest)
+		},
+		"wrong labels":      just(func() { p.damage = "labels x" }),
+		"hands over":        just(func() { r.HandsOver = true }),
+		"keeps its id":      just(func() { r.HandsOver = false }),
+		"strict":            just(func() { r.Strict = true }),
+		"rank":              count(&r.Rank),
+		"works on":          func(rest string) (err error) { r.Share.Of = 6; r.Share.Partitions, err = set(rest); return err },
+		"abstains":          just(func() { r.Share.Of, r.Share.Partitions = 0, placement.Set{} }),
+		"still works on":    func(rest string) (err error) { r.Share.Of = 0; r.Share.Partitions, err = set(rest); return err },
+		"works elsewhere":   just(elsewhere(receipt.Locks)),
+		"waits elsewhere":   just(elsewhere(receipt.Waits)),
+		"gave up elsewhere": just(elsewhere(receipt.GaveUp)),
+		"terminating":       just(func() { p.Terminating = true }),
+		"deadline":          moment(&p.Deadline),
+		"ready":             just(func() { p.ready = true }),
+		"graceless":         just(func() { p.graceless = true }),
+		"phase":             text(&p.phase),
+		"node":              text(&p.node),
+		"created":           moment(&p.Created),
+		"written":           moment(&p.written),
+		"uid":               text(&p.UID),
+		"account":           text(&p.account),
+		"revision":          text(&p.revision),
+		"controller":        text(&p.controller),
+		"no controller":     just(func() { p.controller = "" }),
+		"of":                text(&p.Controller),
+		"template":          text(&p.template),
+		"relabelled":        just(func() { p.Owned = false }),
+		"ordinal":           count(&p.Ordinal),
+		"condemned":         just(func() { p.Condemned = true }),
+		"not condemned":     just(func() { p.Condemned = false }),
+		"gated":             just(func() { p.byController, p.gated, p.phase = true, true, "Pending" }),
+		"ungated":           just(func() { p.byController, p.gated = true, false }),
+		"gate":              func(rest string) error { p.gates = append(p.gates, rest); return nil },
+		"given":             text(&p.given),
+		"agent":             just(func() { p.byAgent = true }),
+		"told": func(rest string) error {
+			kind, why, _ := strings.Cut(rest, " ")
+			p.told = &receipt.Proposal{UID: p.UID, Owner: identity.Owner{Kind: kind, Name: s.owner.Name}, Share: receipt.Nothing(), Why: why}
+			return nil
+		},
+	}
+}
+
+// readDamage reads the name of a key of the owner and what is wrong with it.
+func (s *scene) readDamage(rest string) error {
+	key, detail, ok := strings.Cut(rest, ": ")
+	if !ok {
+		return errors.New("want KEY: DETAIL")
+	}
+	s.owner.Record.Problems = append(s.owner.Record.Problems, assignment.ProblemError{Key: "idalloc.dev/" + key, Detail: detail})
+	return nil
+}
+
+// readLease reads the slot and the pod of a Lease of 40 s, which counts for 43 s, and when it was renewed.
+func (s *scene) readLease(rest string) error {
+	l := store.Lease{Lasts: 40 * time.Second, Version: "1"}
+	var renewed string
+	if _, err := fmt.Sscan(rest, &l.ID, &l.Pod, &renewed); err != nil {
+		return err
+	}
+	if s.leases.held == nil {
+		s.leases.held = map[int]store.Lease{}
+	}
+	l.Holder = "uid-" + l.Pod
+	err := moment(&l.Renewed)(renewed)
+	s.leases.held[l.ID] = l
+	return err
+}
+
+// readAccount reads when the account of the pods was made.
+func (s *scene) readAccount(rest string) error {
+	var made time.Time
+	err := moment(&made)(rest)
+	s.accounts = map[string]time.Time{worker: made}
+	return err
+}
+
+// readWants reads the user's annotations, without the prefix.
+func (s *scene) readWants(rest string) error {
+	if rest == "nothing" {
+		clear(s.wants)
+		s.owner.Wish = assignment.DecodeWish(nil)
+		return nil
+	}
+	return s.each(rest, func(entry string) error {
+		key, value, ok := strings.Cut(entry, "=")
+		if s.wants["idalloc.dev/"+key] = value; !ok {
+			return errors.New("want KEY=VALUE")
+		}
+		return nil
+	})
+}
+
+// readRow reads how many partitions there are, and by which strategy. The owners stay.
+func (s *scene) readRow(rest string) error {
+	row := &assignment.Row{Owners: placement.Owners{}}
+	if now := s.owner.Record.State.Row; now != nil {
+		row.Owners = now.Owners
+	}
+	s.owner.Record.State.Row = row
+	_, err := fmt.Sscan(rest, &row.Count, &row.Strategy)
+	return err
+}
+
+// readOwns reads which ids own what.
+func (s *scene) readOwns(rest string) error {
+	return s.each(rest, func(entry string) error {
+		id, owned, _ := strings.Cut(entry, "=")
+		n, err := strconv.Atoi(id)
+		if err != nil {
+			return err
+		}
+		if owned == "none" {
+			delete(s.owner.Record.State.Row.Owners, n)
+			return nil
+		}
+		s.owner.Record.State.Row.Owners[n], err = set(owned)
+		return err
+	})
+}
+
+// terms are what a line or a part of it may begin with, and how the rest of it is read.
+type terms map[string]func(rest string) error
+
+// read finds the longest term that a text begins with.
+func (all terms) read(text string) error {
+	longest := ""
+	for first := range maps.Keys(all) {
+		if strings.HasPrefix(text+" ", first+" ") && len(first) > len(longest) {
+			longest = first
+		}
+	}
+	if longest == "" {
+		return errors.New("unknown words")
+	}
+	return all[longest](strings.TrimSpace(text[len(longest):]))
+}
+
+// parts reads what is separated by commas.
+func (all terms) parts(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		if err := all.read(strings.TrimSpace(part)); err != nil {
+			return fmt.Errorf("%q: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// just is for words that nothing follows.
+func just(do func()) func(string) error {
+	return func(rest string) error {
+		if do(); rest != "" {
+			return errors.New("nothing may follow")
+		}
+		return nil
+	}
+}
+
+func text(to *string) func(string) error {
+	return func(rest string) error { *to = rest; return nil }
+}
+
+func count(to *int) func(string) error {
+	return func(rest string) (err error) { *to, err = strconv.Atoi(rest); return err }
+}
+
+// moment reads how long after the beginning of a case something was.
+func moment(to *time.Time) func(string) error {
+	return func(rest string) error {
+		after, err := time.ParseDuration(rest)
+		*to = time.Unix(0, 0).Add(after)
+		return err
+	}
+}
+
+// slotsTo adds entries to a map.
+func slotsTo(to *assignment.Slots) func(string) error {
+	return func(rest string) error {
+		if *to == nil {
+			*to = assignment.Slots{}
+		}
+		for entry := range strings.FieldsSeq(rest) {
+			id, name, ok := strings.Cut(entry, "=")
+			n, err := strconv.Atoi(id)
+			if (*to)[n] = name; err != nil || !ok {
+				return errors.New("want SLOT=POD")
+			}
+		}
+		return nil
+	}
+}
+
+// set reads partitions, such as 0-3+7.
+func set(text string) (placement.Set, error) {
+	if text == "nothing" {
+		return placement.Set{}, nil
+	}
+	return placement.Parse(strings.ReplaceAll(text, "+", ","), placement.MaxCount)
+}

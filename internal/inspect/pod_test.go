@@ -1,0 +1,71 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+func TestWhatAPodShowsOfItsProposal(t *testing.T) {
+	told := receipt.Proposal{UID: "u", Owner: identity.Owner{Kind: store.Deployment, Name: "w"}, Share: receipt.Nothing(), Why: "slots"}.Encode()
+	of := func(uid, mark string) assigned {
+		return assignedOf(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+			"uid": uid, "labels": map[string]any{receipt.AssignLabel: mark}, "annotations": map[string]any{receipt.ProposalKey: told},
+		}}})
+	}
+	if a := of("u", receipt.ByAgent); !a.byAgent || a.told == nil || a.told.Why != "slots" || a.byController {
+		t.Errorf("%+v", a)
+	}
+	if a := of("another", receipt.ByAgent); !a.byAgent || a.told != nil {
+		t.Errorf("a proposal of another pod: %+v", a)
+	}
+	if a := of("u", receipt.ByController); a.byAgent || a.told != nil {
+		t.Errorf("a pod behind the gate: %+v", a)
+	}
+}
+
+func TestAnAgentNeedsNoRightOnItsOwner(t *testing.T) {
+	owner := settledPods(1).owner.Ref
+	var p pod
+	p.byAgent = true
+	for _, needs := range permissions(owner, p) {
+		if needs.resource != "pods" {
+			t.Errorf("it needs %+v", needs)
+		}
+	}
+	if p.byAgent = false; len(permissions(owner, p)) != 9 {
+		t.Errorf("a peer needs %+v", permissions(owner, p))
+	}
+}
+
+func TestWhatAPodShowsOfTheController(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"idalloc.dev/assign": "controller"}, "annotations": map[string]any{"idalloc.dev/id": "3"}},
+		"spec":     map[string]any{"schedulingGates": []any{map[string]any{"name": "example.com/x"}, map[string]any{"name": "idalloc.dev/id"}}},
+	}}
+	if a := assignedOf(u); !a.byController || !a.gated || a.given != "3" || strings.Join(a.gates, ",") != "example.com/x" {
+		t.Errorf("%+v", a)
+	}
+	if a := assignedOf(&unstructured.Unstructured{Object: map[string]any{}}); a.byController || a.gated || a.given != "" || len(a.gates) > 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestWhatIsWrongWithAContainer(t *testing.T) {
+	for want, status := range map[string]map[string]any{
+		"": {"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": "PodInitializing"}}},
+		"container main does not start: ErrImagePull: no such image": {"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": "ErrImagePull", "message": "no such image"}}},
+		"container idalloc ended with exit code 4: Error: error: forbidden": {
+			"name": "idalloc", "lastState": map[string]any{"terminated": map[string]any{"exitCode": int64(4), "reason": "Error", "message": "error: forbidden"}},
+		},
+	} {
+		if got := strings.Join(containerOf(status), "\n"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
