@@ -16,9 +16,6 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 TAGS := nethttpomithttp2
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
-# The run that make report makes the page of, and the page.
-RUN ?= chaos-run
-REPORT ?= report.html
 # How many minutes make simulate plays, from which seed on, and how many seeds make test-simulation plays from seed 1 on.
 MINUTES ?= 600
 FIRST ?= $$(date +%s)000
@@ -42,7 +39,7 @@ CONTROLLER_UNIT := ./cmd/... ./internal/... ./test/model
 # Tools:
 PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
-TOOLS := test/bench test/report $(PARTITIONS) $(POLICY)
+TOOLS := test/bench $(PARTITIONS) $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake
 CONSUMERS := test/consumers
@@ -192,10 +189,6 @@ fuzz: ## Fuzz every target of the repository for FUZZTIME (30s), and fail at the
 .PHONY: chaos
 chaos: ## Break pods, network and control plane of the cluster of KUBECONFIG at random (see hack/chaos).
 	hack/chaos
-
-.PHONY: report
-report: ## Make REPORT (report.html), the page of the run with faults in RUN (chaos-run).
-	go -C test/report run . -run $(abspath $(RUN)) -out $(abspath $(REPORT))
 
 .PHONY: bench
 bench: ## Measure everything: half an hour; bin/bench gets the tables.

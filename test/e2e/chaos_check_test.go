@@ -60,7 +60,6 @@ func (c *chaos) noOverlap() {
 
 // judge puts what counts as a violation into the run's summary; the logs alone show more.
 func (c *chaos) judge(s *history.Summary) {
-	s.Judged = true
 	for _, v := range c.workloads {
 		counts, all, _ := v.compare() // noOverlap looks at the error
 		for _, violation := range counts.Violations {
