@@ -25,9 +25,9 @@ import (
 
 // The flags of hack/chaos; without a duration there is no chaos.
 var (
-	chaosDuration = flag.Duration("chaos.duration", 0, "how long to break things; 0: not at all")                           //nolint:gochecknoglobals // a flag
-	chaosSeed     = flag.Uint64("chaos.seed", 1, "the same seed draws the same faults")                                     //nolint:gochecknoglobals // a flag
-	chaosFaults   = flag.String("chaos.faults", "", "a regular expression of the kinds of faults to draw; empty: all")      //nolint:gochecknoglobals // a flag
+	chaosDuration = flag.Duration("chaos.duration", 0, "how long to break things; 0: not at all")                                     //nolint:gochecknoglobals // a flag
+	chaosSeed     = flag.Uint64("chaos.seed", 1, "the same seed draws the same faults")                                               //nolint:gochecknoglobals // a flag
+	chaosFaults   = flag.String("chaos.faults", "", "a regular expression of the kinds of faults to draw; empty: all")                //nolint:gochecknoglobals // a flag
 	chaosRun      = flag.String("chaos.run", "", "the directory, empty or not there yet, that gets the logs and the page of the run") //nolint:gochecknoglobals // a flag
 )
 

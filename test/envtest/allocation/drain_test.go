@@ -14,13 +14,6 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// drainByHTTP lets the watcher wait for the program's word.
-func drainByHTTP(spec *corev1.PodSpec) {
-	worker, watcher := &spec.Containers[0], &spec.Containers[1]
-	worker.Env = append(worker.Env, corev1.EnvVar{Name: "DRAIN_URL", Value: "http://$(POD_IP):8089/v1/drained"})
-	watcher.Command = append(watcher.Command, "--drain=http")
-}
-
 // drainByExec lets the watcher run a script that hears of the id in its environment.
 func drainByExec(spec *corev1.PodSpec, script string) {
 	watcher := &spec.Containers[1]
@@ -79,13 +72,6 @@ var _ = Describe("a drain hook", func() {
 		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 		Expect(low).NotTo(Equal(high))
-	})
-
-	It("that is the program's word lets a pod move when the program has stopped", Label(nightly), func(ctx SpecContext) {
-		drainByHTTP(spec)
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		_, high := w.makeMove(ctx)
-		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 	})
 })
 

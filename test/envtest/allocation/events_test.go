@@ -64,22 +64,4 @@ var _ = Describe("Events", func() {
 		w.rolled(ctx, 3)
 		Expect(w.told(ctx)).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
 	})
-
-	It("tell on a pod why it has no id after half a minute", Label(nightly), func(ctx SpecContext) {
-		kept := w.somePods(ctx, 3)[0].Name
-		w.patchPod(ctx, kept, `{"metadata":{"labels":{"app":"kept"}}}`) // it keeps its slot, and its ReplicaSet starts another one
-		var waits string
-		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
-			g.Expect(err).NotTo(HaveOccurred())
-			for _, p := range pods {
-				if _, named := w.assignment(ctx).Of(p.Name); !named {
-					waits = p.Name
-				}
-			}
-			g.Expect(waits).NotTo(BeEmpty())
-		}).WithContext(ctx).Should(Succeed())
-		Eventually(func() string { return w.kubectl(ctx, "describe", "pod", waits) }).WithContext(ctx).Should(MatchRegexp(
-			`Warning\s+WaitingForSlot\s.*idalloc\s+no id yet: idalloc waits for a free slot: Deployment/worker has count 3`))
-	})
 })

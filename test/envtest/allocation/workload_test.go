@@ -268,12 +268,6 @@ func (w *workload) ranked(ctx context.Context, pods ...string) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// annotate sets an annotation of the owner as somebody else would.
-func (w *workload) annotate(ctx context.Context, annotations map[string]any) {
-	GinkgoHelper()
-	w.patchOwner(ctx, types.MergePatchType, mustJSON(map[string]any{"metadata": map[string]any{"annotations": annotations}}))
-}
-
 // patchOwner changes the owner as somebody else would.
 func (w *workload) patchOwner(ctx context.Context, content types.PatchType, patch string) {
 	GinkgoHelper()
@@ -287,14 +281,6 @@ func mustJSON(v any) string {
 	b, err := json.Marshal(v)
 	Expect(err).NotTo(HaveOccurred())
 	return string(b)
-}
-
-// probeLog opens the log of a pod that works in this process. uid may be empty, if no other pod of the spec has the name.
-func (w *workload) probeLog(pod, uid string) *overlap.Writer {
-	GinkgoHelper()
-	log, err := overlap.NewWriter(w.probe, pod, uid)
-	Expect(err).NotTo(HaveOccurred())
-	return log
 }
 
 // checkOverlap reads what the programs logged.
