@@ -36,7 +36,6 @@ var _ = Describe("A revision whose program ends as soon as it has an id", func()
 			g.Expect(w.kubectl(ctx, "describe", "pod", broken.Name)).To(MatchRegexp(`Warning\s+WaitingForSlot\s.*idalloc\s+no id yet: idalloc waits for a later try: this pod's program ended by itself`))
 			w.keptBy(ctx, g, before)
 		}).WithContext(ctx).Should(Succeed())
-		reportf("longest time without a holder per id, while a linked revision of 3 tries and fails", "%s", describeAbsences(absences(w.records(since))))
 
 		w.undo(ctx)
 		w.held(ctx, 3)

@@ -107,20 +107,12 @@ func (c *chaos) report() {
 		}
 		row("total\t%d\t%d", c.total().injected, c.total().leftOut)
 	}))
-	reportf("what met toxiproxy's toxics", "%s", table("toxic\tfaults with traffic\tKiB answered\tconnections opened\tclosed", func(row func(format string, args ...any)) {
-		for _, kind := range slices.Sorted(maps.Keys(c.toxics)) {
-			const kib = 1024
-			t := c.toxics[kind]
-			row("%s\t%d\t%d\t%d\t%d", kind, t.faults, t.answered/kib, t.opened, t.closed)
-		}
-	}))
 	reportf("overlaps", "%s", table("workload\tpods\tsamples\toverlaps\tforce-deleted pods that do not count\toverlaps if they did", func(row func(format string, args ...any)) {
 		for _, v := range c.workloads {
 			counts, all, _ := v.compare() // noOverlap looks at the error
 			row("%s\t%d\t%d\t%d\t%d\t%d", v.label, len(counts.Pods), counts.Samples, len(counts.Violations), len(v.excused), len(all.Violations))
 		}
 	}))
-	reportf("partitions", "%s", table("workload\tmoves\tnobody worked on one that moved for (median)\t(longest)\tlongest time in which nobody worked on one", c.gaps))
 }
 
 func table(head string, rows func(row func(format string, args ...any))) string {

@@ -69,8 +69,6 @@ type chaos struct {
 	mu sync.Mutex
 	// tally is by kind.
 	tally map[string]tally
-	// toxics is what met toxiproxy's toxics, by their types.
-	toxics map[string]traffic
 }
 
 // tally counts the faults of a kind.
@@ -134,7 +132,7 @@ func newChaos(ctx context.Context) *chaos {
 	Expect(*chaosRun).NotTo(BeEmpty(), "set -chaos.run to a directory, as hack/chaos does")
 	w, err := history.Create(*chaosRun)
 	Expect(err).NotTo(HaveOccurred())
-	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1), tally: map[string]tally{}, toxics: map[string]traffic{}}
+	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1), tally: map[string]tally{}}
 	c.add(ctx, "default", linked)
 	c.add(ctx, "strict", linked, strictly(chaosFence)).strict = true
 	c.add(ctx, "sidecar", sidecar, rolling("0", "1"))
