@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -360,6 +361,28 @@ func (g *generator) rawWatch(id string) step {
 		}()
 		return nil
 	}, "%s: watch %s %v from %q (%d versions ago) until %s changes", id, resource, query, from, back, target)
+}
+
+// from returns the query with a resourceVersion: none, 0, or the newest that is known.
+func (s *side) from(query url.Values, from, match string) url.Values {
+	out := url.Values{}
+	maps.Copy(out, query)
+	switch from {
+	case "":
+	case "known":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		out.Set("resourceVersion", "0")
+		if len(s.revs) > 0 {
+			out.Set("resourceVersion", strconv.FormatInt(s.revs[len(s.revs)-1], 10))
+		}
+		if match != "" {
+			out.Set("resourceVersionMatch", match)
+		}
+	default:
+		out.Set("resourceVersion", from)
+	}
+	return out
 }
 
 // wait draws a look at all watches: each target is changed, and each watch has to show that.

@@ -84,7 +84,7 @@ func (g *generator) sequence(length int) []step {
 		draw   func() step
 	}{
 		{6, g.creation}, {7, g.deletion}, {12, g.jsonPatch}, {8, g.mergePatch}, {2, g.scale}, {3, g.apply}, {6, g.statusPatch},
-		{3, g.oddPatch}, {6, g.reading}, {6, g.rawList}, {14, g.propose}, {12, g.receipt}, {6, g.lease}, {10, g.production}, {6, g.watch}, {5, g.wait},
+		{6, g.reading}, {14, g.propose}, {12, g.receipt}, {6, g.lease}, {10, g.production}, {6, g.watch}, {5, g.wait},
 	}
 	total := 0
 	for _, d := range draws {
