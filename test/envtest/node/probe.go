@@ -92,8 +92,6 @@ func (c *container) probeOnce(ctx context.Context, probe *corev1.Probe) bool {
 		err = c.exec(ctx, probe.Exec.Command)
 	case probe.HTTPGet != nil:
 		err = c.httpGet(ctx, probe.HTTPGet)
-	case probe.TCPSocket != nil:
-		err = c.dial(ctx, probe.TCPSocket)
 	default:
 		err = errUnknownHandler
 	}
