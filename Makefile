@@ -157,7 +157,7 @@ smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL,
 
 .PHONY: test-examples
 test-examples: ## Run the examples, the autoscaler's sources and the metrics in full, with the same servers.
-	SOURCES=required go -C $(AUTOSCALER) test -count=1 -timeout 10m ./test/sources
+	go -C $(AUTOSCALER) test -count=1 -timeout 10m ./test/sources
 	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
 	done; \

@@ -15,8 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/autoscaler/internal/decide"
-	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -183,47 +181,4 @@ func lawful(before, after store.Owner) error {
 		}
 	}
 	return nil
-}
-
-// autoscaler returns a loop with short waits and the autoscaler's own permissions.
-func (w *scaled) autoscaler(change ...func(*loop.Loop)) *loop.Loop {
-	GinkgoHelper()
-	s, err := store.New(w.config, clock.RealClock{})
-	Expect(err).NotTo(HaveOccurred())
-	l := &loop.Loop{
-		Workload: workload.Workload{Store: s, Ref: w.ref}, Source: w, Monitor: &monitor.Monitor{Window: time.Second, Most: 1e6},
-		Decider: &decide.Decider{Settings: decide.Settings{
-			Capacity: capacity, Min: 1, Every: time.Second, AfterUp: 2 * time.Second, AfterDown: 3 * time.Second, MaxAge: 10 * time.Second,
-			Patience: time.Minute, Spare: 0.1,
-		}},
-		Period: 200 * time.Millisecond, Reporter: "autoscaler", Clock: clock.RealClock{}, Log: GinkgoLogr,
-	}
-	for _, c := range change {
-		c(l)
-	}
-	return l
-}
-
-// running is a loop that runs.
-type running struct {
-	stop  context.CancelFunc
-	ended chan struct{}
-	err   error // once ended is closed
-}
-
-// run runs a loop until the spec ends, or stops it.
-func run(ctx SpecContext, l *loop.Loop) *running {
-	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{stop: cancel, ended: make(chan struct{})}
-	go func() {
-		defer close(r.ended)
-		r.err = l.Run(ctx2)
-	}()
-	DeferCleanup(r.end)
-	return r
-}
-
-func (r *running) end() {
-	r.stop()
-	<-r.ended
 }
