@@ -19,22 +19,20 @@ import (
 // sharesTimeout bounds all events of one workload.
 const sharesTimeout = 15 * time.Minute
 
-// shares measures what a change of the number of replicas costs with partitions, and without.
+// shares measures what a change of the number of replicas costs with partitions.
 func shares(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"partitions", "planned by", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
+		"planned by", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
 	}}
-	for _, partitions := range []int{0, o.partitions} {
-		for _, by := range o.planners {
-			if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions, planned by %s\n", o.members, partitions, by); err != nil {
-				return err
-			}
-			more, err := scaleWith(ctx, env, by, o.members, partitions, progress)
-			if err != nil {
-				return fmt.Errorf("%d partitions, planned by %s: %w", partitions, by, err)
-			}
-			lines = append(lines, more...)
+	for _, by := range o.planners {
+		if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions, planned by %s\n", o.members, o.partitions, by); err != nil {
+			return err
 		}
+		more, err := scaleWith(ctx, env, by, o.members, o.partitions, progress)
+		if err != nil {
+			return fmt.Errorf("planned by %s: %w", by, err)
+		}
+		lines = append(lines, more...)
 	}
 	return errors.Join(writeTable(out, "Replicas come and go", lines), o.save("shares", lines))
 }
@@ -44,9 +42,7 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 	ctx, cancel := context.WithTimeoutCause(ctx, sharesTimeout, fmt.Errorf("not done after %s", sharesTimeout))
 	defer cancel()
 	d := by.mark(plain(n))
-	if partitions > 0 {
-		d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(partitions)}
-	}
+	d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(partitions)}
 	w, err := newWorkload(ctx, env, d)
 	if err != nil {
 		return nil, err
@@ -54,11 +50,7 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	b := &board{count: partitions, works: map[string][]bool{}, since: make([]time.Time, partitions)}
 	start := time.Now()
-	actors := &player{see: b.see}
-	if partitions > 0 {
-		actors.board = b
-	}
-	p, err := playWith(ctx, w, actors)
+	p, err := playWith(ctx, w, &player{see: b.see, board: b})
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +74,9 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 		took, moved, idle := b.end(start)
 		after := w.count.counts()
 		line := []string{
-			strconv.Itoa(partitions), string(by), strconv.Itoa(replicas), strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
-			strconv.Itoa(after.total - before.total), secondsOf(took), strconv.Itoa(moved), secondsOf(percentile(idle, 50)), secondsOf(percentile(idle, 100)),
-			strconv.FormatFloat(float64(after.received-before.received)/1e6, 'f', 1, 64), strconv.FormatFloat(w.cpu(ctx)-cpu, 'f', 1, 64),
+			string(by), strconv.Itoa(replicas), strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
+			strconv.Itoa(after.total - before.total), seconds(took), strconv.Itoa(moved), seconds(percentile(idle, 50)), seconds(percentile(idle, 100)),
+			megabytes(float64(after.received - before.received)), decimals(w.cpu(ctx) - cpu),
 		}
 		if _, err := fmt.Fprintln(progress, line); err != nil {
 			return nil, err
@@ -93,8 +85,6 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 	}
 	return lines, nil
 }
-
-func secondsOf(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) }
 
 // board says which pod works on which partition, as each was told.
 type board struct {

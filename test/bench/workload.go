@@ -55,7 +55,7 @@ func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{Namespace: ns, env: env, deployment: d.Name, count: newRequests()}
+	w := &workload{Namespace: ns, env: env, deployment: d.Name, count: &requests{}}
 	w.wire = &wire{count: w.count}
 	if agents(d) {
 		if err := w.control(ctx); err != nil {
