@@ -58,7 +58,7 @@ func (s *stage) phases() []phase {
 	}, {
 		title:   "Scale down: eight pods become three, and two that stay have to move",
 		command: "kubectl scale deployment worker --replicas=3",
-		look: `By itself idalloc makes Kubernetes stop the highest ids first, so nobody moves. To make
+		look: `By itself idalloc makes Kubernetes stop the highest ids first, so no pod moves. To make
   it hard, the pods with ids 0 and 1 are marked to go first (pod-deletion-cost: -1).
   Watch two survivors stop working, give their slots away and take 0 and 1.`,
 		replicas: 3,

@@ -18,7 +18,7 @@ const cdapKey = "cdap.instances.assignment"
 var errCDAPFull = errors.New("live pods have all ids of the range")
 
 // cdap is the protocol that CDAP's "Instance ID generation in Kubernetes" describes: read the Deployment; take the lowest id below
-// the number of replicas that the annotation does not have; replace the whole Deployment. Whoever meets another write begins again
+// the number of replicas that the annotation does not have; replace the whole Deployment. A client that meets another write begins again
 // at once. That it removes entries of pods that are gone is left out: here each pod finds room.
 type cdap struct{}
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	propagationTimeout = 15 * time.Minute
-	// quietLooks is for how many looks in a row nobody may send anything before a round begins.
+	// quietLooks is for how many looks in a row no watcher may send anything before a round begins.
 	quietLooks = 10
 )
 
@@ -106,7 +106,7 @@ func scaleInstances(ctx context.Context, w *workload, n, rounds int) (times []ti
 	return times, nil
 }
 
-// scaleWatches does the same with bare watches. Nobody claims.
+// scaleWatches does the same with bare watches. No pod claims.
 func scaleWatches(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
 	watching, stop := context.WithCancel(ctx)
 	var mu sync.Mutex

@@ -17,7 +17,7 @@ type requests struct {
 type counts struct {
 	total int
 	// writes and conflicts are answers to writes: those of a Deployment that were accepted, and those of
-	// anything that were refused because somebody else was first.
+	// anything that were refused because another client was first.
 	writes, conflicts int
 	// refused are the answers 429: the server had too much to do.
 	refused int

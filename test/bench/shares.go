@@ -92,11 +92,11 @@ type board struct {
 	count int
 	// works has the partitions of each pod that has an id.
 	works map[string][]bool
-	// since is when nobody worked on a partition any more, zero if somebody does.
+	// since is when the last work on a partition ended, zero if a pod works on it.
 	since []time.Time
 	// changed is when anything changed last.
 	changed time.Time
-	// idle are the times for which nobody worked on a partition that moved. err is the first violation.
+	// idle are the times for which no pod worked on a partition that moved. err is the first violation.
 	idle []time.Duration
 	err  error
 }
@@ -199,7 +199,7 @@ func (b *board) begin() {
 	b.idle = nil
 }
 
-// end returns how long the change took, how many partitions moved, and how long nobody worked on each.
+// end returns how long the change took, how many partitions moved, and for how long no pod worked on each.
 func (b *board) end(start time.Time) (took time.Duration, moved int, idle []time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -103,7 +103,7 @@ func (w *workload) remove(ctx context.Context) error {
 }
 
 // connection returns what a process of its own would have: a token, a transport and a connection that
-// nobody shares.
+// no other process shares.
 func (w *workload) connection(ctx context.Context) (*rest.Config, error) {
 	config, err := w.Config(ctx)
 	if err != nil {

@@ -42,7 +42,7 @@ var _ = Describe("A revision whose program ends as soon as it has an id", func()
 	}, SpecTimeout(2*patience))
 })
 
-// Revisions that take an id and end soon after. Their readiness probes find nobody: a pod that was Ready for a moment would be
+// Revisions that take an id and end soon after. Their readiness probes find no server: a pod that was Ready for a moment would be
 // available to Kubernetes, which ends an old pod then.
 const (
 	ends  = `{"name":"worker","command":["/idalloc","run","--http-address=:9090","--","/idalloc","no-such-command"]}`

@@ -141,7 +141,7 @@ var _ = Describe("Chaos' check", func() {
 	},
 		Entry("finds two pods with one id", shows("a", 0, 200, 1), shows("b", 100, 300, 2), 1),
 		Entry("finds a later holder without a higher token", shows("a", 0, 100, 2), shows("b", 110, 300, 2), 1),
-		Entry("does not count a force-deleted pod that goes on", shows("gone", 0, 200, 1), shows("b", 160, 300, 2), 0),
+		Entry("does not count a force-deleted pod that keeps working", shows("gone", 0, 200, 1), shows("b", 160, 300, 2), 0),
 		Entry("counts it before it was deleted", shows("gone", 0, 200, 1), shows("b", 100, 300, 2), 1),
 		Entry("does not count its partitions", shows("gone#3", 0, 200, 1), shows("b#3", 160, 300, 2), 0),
 		Entry("does not count one that comes back", shows("gone", 160, 200, 1), shows("b", 100, 300, 2), 0),

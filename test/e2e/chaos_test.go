@@ -34,8 +34,8 @@ var (
 const (
 	// chaosReplicas is what each workload has at the begin and at the end.
 	chaosReplicas = 4
-	// chaosPartitions is how many those workloads have that divide some, and chaosStop for how long their work goes on after it
-	// was told to stop. Whoever does not wait for that starts other work beside it.
+	// chaosPartitions is how many those workloads have that divide some, and chaosStop how long their work takes to stop after it
+	// was told to. A watcher that does not wait for that starts other work beside it.
 	chaosPartitions = 16
 	chaosStop       = "3s"
 	// chaosFence is the strict workloads' fence-after: long enough for a machine that is busy.
@@ -165,7 +165,7 @@ func (c *chaos) add(ctx context.Context, label string, e example, changes ...cha
 	return v
 }
 
-// lingers lets the work go on for a while in a pod that is Terminating. Whoever takes it for dead gives its
+// lingers lets the work go on for a while in a pod that is Terminating. A planner that takes it for dead gives its
 // id away too early.
 func lingers(s *appsv1.DeploymentSpec) {
 	const seconds = 4
@@ -223,7 +223,7 @@ func (c *chaos) draws() []draw {
 		} else {
 			d.fault = weighted()
 		}
-		if d.everywhere { // nothing else goes on meanwhile
+		if d.everywhere { // no other fault happens meanwhile
 			d.lasts /= shorter
 		}
 		on := c.workloads

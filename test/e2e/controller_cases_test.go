@@ -165,7 +165,7 @@ func controllerCases() {
 // byDefault leaves the strategy to Kubernetes.
 func byDefault(s *appsv1.DeploymentSpec) { s.Strategy = appsv1.DeploymentStrategy{} }
 
-// deleteSome deletes a pod each time that another number of pods is Ready, so that the update goes on meanwhile.
+// deleteSome deletes a pod each time that another number of pods is Ready, while the update makes progress.
 func (w *workload) deleteSome(ctx context.Context, n int) {
 	GinkgoHelper()
 	deleted := map[string]bool{}

@@ -57,7 +57,7 @@ var _ = Describe("A Deployment with a label and nothing else about idalloc", fun
 })
 
 var _ = Describe("A Deployment with a label, in strict mode", Serial, func() {
-	It("has all ids again when a node is lost, by the policy and by kubectl idalloc inject, while nobody deletes anything", func(ctx SpecContext) {
+	It("has all ids again when a node is lost, by the policy and by kubectl idalloc inject, although no person deletes anything", func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
 		byPolicy, byCommand := prepare(ctx, files, 2, bare, onBothNodes, fenced), prepare(ctx, files, 2, bare, onBothNodes, fenced)

@@ -28,7 +28,7 @@ const (
 )
 
 var _ = Describe("A lost node", Serial, func() {
-	It("leaves ids and partitions to other pods in strict mode, and keeps them by default, while nobody deletes anything", Label(mainFlow), func(ctx SpecContext) {
+	It("leaves ids and partitions to other pods in strict mode, and keeps them by default, although no person deletes anything", Label(mainFlow), func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
 		strict, byDefault := prepare(ctx, partitions, 4, onBothNodes, strictly(chaosFence)), prepare(ctx, partitions, 2, onBothNodes)

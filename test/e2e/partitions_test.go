@@ -24,9 +24,9 @@ import (
 const (
 	// failoverAfter is that of the specs.
 	failoverAfter = "5s"
-	// filePartitions are fewer: whoever reads files looks at each.
+	// filePartitions are fewer: a program that reads files looks at each.
 	filePartitions = 16
-	// fresh is how old the last sample of work that goes on may be.
+	// fresh is how old the last sample of work that has not stopped may be.
 	fresh = 2 * time.Second
 )
 

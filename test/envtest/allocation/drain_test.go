@@ -107,7 +107,7 @@ var _ = Describe("a fence hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(before))
 	})
 
-	It("runs first when the watcher restarts, because nobody looked meanwhile", Label(nightly), func(ctx SpecContext) {
+	It("runs first when the watcher restarts, because no watcher looked meanwhile", Label(nightly), func(ctx SpecContext) {
 		Expect(env.Node.Signal(w.Name, before[0], "idalloc", syscall.SIGKILL)).To(Succeed())
 		Eventually(func() ([]byte, error) {
 			return os.ReadFile(fenced) //nolint:gosec // a file of the test

@@ -23,7 +23,7 @@ func (w *workload) kubectl(ctx context.Context, args ...string) string {
 	kubectl := filepath.Join(env.ControlPlane.Assets(), "kubectl")
 	if _, err := os.Stat(kubectl); err != nil {
 		var lerr error
-		kubectl, lerr = exec.LookPath("kubectl") // KUBEBUILDER_ASSETS of somebody else's build
+		kubectl, lerr = exec.LookPath("kubectl") // KUBEBUILDER_ASSETS of another build may have none
 		Expect(lerr).NotTo(HaveOccurred(), "kubectl is neither in %s nor in PATH", env.ControlPlane.Assets())
 	}
 	kubeconfig, err := env.ControlPlane.Kubeconfig(controlplane.Admin)

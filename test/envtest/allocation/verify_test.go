@@ -49,7 +49,7 @@ func (w *workload) verdict(ctx context.Context, code int, args ...string) verdic
 }
 
 var _ = Describe("verify", func() {
-	// Nothing runs in the pods: init claims once for each, and nobody repairs what the spec breaks.
+	// Nothing runs in the pods: init claims once for each, and no process repairs what the spec breaks.
 	var w *workload
 	BeforeEach(func(ctx SpecContext) {
 		w = newWorkload(ctx, store.Deployment)

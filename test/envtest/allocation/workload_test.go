@@ -217,7 +217,7 @@ func (w *workload) deletePod(ctx SpecContext, name string) {
 	}).WithContext(ctx).Should(BeTrue())
 }
 
-// patchPod changes a pod as somebody else would.
+// patchPod changes a pod as another client would.
 func (w *workload) patchPod(ctx context.Context, name, patch string) {
 	GinkgoHelper()
 	_, err := env.Client.CoreV1().Pods(w.Name).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
@@ -268,7 +268,7 @@ func (w *workload) ranked(ctx context.Context, pods ...string) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// patchOwner changes the owner as somebody else would.
+// patchOwner changes the owner as another client would.
 func (w *workload) patchOwner(ctx context.Context, content types.PatchType, patch string) {
 	GinkgoHelper()
 	owners := w.store.Dynamic.Resource(w.ref.GVR()).Namespace(w.Name)

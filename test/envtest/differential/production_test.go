@@ -395,7 +395,7 @@ func (g *generator) wait() step {
 		for _, id := range ids {
 			targets[s.watches[id].target] = s.watches[id]
 		}
-		// The sentinel is last: whoever watches many pods sees the others before it.
+		// The sentinel is last: a watcher of many pods sees the others before it.
 		for _, target := range slices.SortedFunc(maps.Keys(targets), func(a, b string) int {
 			return cmp.Or(cmp.Compare(strings.Count(a, sentinel), strings.Count(b, sentinel)), cmp.Compare(a, b))
 		}) {

@@ -149,7 +149,7 @@ func (g *generator) scale() step {
 }
 
 // apply draws a server-side apply of an annotation to an object that exists: on one that does not it would be a
-// creation, which nobody simulates.
+// creation, which the simulation leaves out.
 func (g *generator) apply() step {
 	resource, name := g.resource(), g.owner()
 	g.values++

@@ -90,7 +90,7 @@ func TestAWrongServerIsFound(t *testing.T) {
 		},
 		"another reason":            func() http.RoundTripper { return replaced(`"reason":"NotFound"`, `"reason":"Gone"`) },
 		"another holder of a Lease": func() http.RoundTripper { return replaced(`"holderIdentity":"p/u"`, `"holderIdentity":"q/u"`) },
-		"nobody is being deleted":   func() http.RoundTripper { return replaced(`"deletionTimestamp"`, `"delayedTimestamp"`) },
+		"no pod is being deleted":   func() http.RoundTripper { return replaced(`"deletionTimestamp"`, `"delayedTimestamp"`) },
 		"a phase is lost":           func() http.RoundTripper { return replaced(`"phase":"Running"`, `"phase":"Pending"`) },
 	}
 	for name, other := range cases {

@@ -24,7 +24,7 @@ func (c *container) watchHealth(ctx context.Context, unhealthy chan<- string) {
 			return healthy
 		})
 	}()
-	// Readiness goes on while the pod terminates, as in a kubelet.
+	// Readiness is probed while the pod terminates, too, as a kubelet does.
 	c.probeLoop(ctx, c.spec.ReadinessProbe, func(healthy bool) bool {
 		c.setReady(healthy)
 		return true

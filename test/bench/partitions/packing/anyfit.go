@@ -34,7 +34,7 @@ func anyFit(fit fit, decreasing bool) algorithm {
 // fit finds an open pod for a speed.
 type fit func(g *group, speed float64) (id int, ok bool)
 
-// none is the pod of a partition that nobody owns.
+// none is the pod of a partition that no pod owns.
 const none = -1
 
 // full is the capacity of a pod. Speeds are rounded to whole parts of it, as Pack does, so that sums do not depend on their order. A

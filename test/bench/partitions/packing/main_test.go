@@ -31,7 +31,7 @@ func TestPackIsBelowModifiedWorstFitOnBothAxes(t *testing.T) {
 	}
 }
 
-// Whoever owns what, each algorithm gives each partition to one pod, opens no more pods than it must, and fills none beyond its capacity.
+// From any division, each algorithm gives each partition to one pod, opens no more pods than it must, and fills none beyond its capacity.
 func TestEachPartitionHasOnePodWithRoomForIt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same ones each time
 	for range 200 {

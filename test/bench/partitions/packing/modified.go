@@ -68,7 +68,7 @@ type pod struct {
 	key        float64
 }
 
-// pods returns the pods that own something, in the order in which they are opened, and the partitions that nobody owns.
+// pods returns the pods that own something, in the order in which they are opened, and the partitions that no pod owns.
 func (g *group) pods(by key) (pods []pod, others []int) {
 	lists := map[int][]int{}
 	for p, id := range g.owner {
