@@ -42,12 +42,9 @@ var _ = Describe("A revision whose program ends as soon as it has an id", func()
 	}, SpecTimeout(2*patience))
 })
 
-// Revisions that take an id and end soon after. Their readiness probes find no server: a pod that was Ready for a moment would be
-// available to Kubernetes, which ends an old pod then.
-const (
-	ends  = `{"name":"worker","command":["/idalloc","run","--http-address=:9090","--","/idalloc","no-such-command"]}`
-	fails = `{"name":"worker","env":[{"name":"FAIL_AFTER","value":"100ms"},{"name":"HTTP_ADDRESS","value":":9090"}]}`
-)
+// fails is a revision that takes an id and ends soon after. Its readiness probes find no server: a pod that was Ready for a moment
+// would be available to Kubernetes, which ends an old pod then.
+const fails = `{"name":"worker","env":[{"name":"FAIL_AFTER","value":"100ms"},{"name":"HTTP_ADDRESS","value":":9090"}]}`
 
 // revise begins a revision with a patch of the container.
 func (w *workload) revise(ctx context.Context, container string) {

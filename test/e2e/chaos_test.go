@@ -67,12 +67,9 @@ type chaos struct {
 	control turn
 
 	mu sync.Mutex
-	// tally is by kind.
-	tally map[string]tally
+	// injected and leftOut count the faults.
+	injected, leftOut int
 }
-
-// tally counts the faults of a kind.
-type tally struct{ injected, leftOut int }
 
 // victim is a workload, with what is done to it only.
 type victim struct {
@@ -132,7 +129,7 @@ func newChaos(ctx context.Context) *chaos {
 	Expect(*chaosRun).NotTo(BeEmpty(), "set -chaos.run to a directory, as hack/chaos does")
 	w, err := history.Create(*chaosRun)
 	Expect(err).NotTo(HaveOccurred())
-	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1), tally: map[string]tally{}}
+	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1)}
 	c.add(ctx, "default", linked)
 	c.add(ctx, "strict", linked, strictly(chaosFence)).strict = true
 	c.add(ctx, "sidecar", sidecar, rolling("0", "1"))
@@ -306,7 +303,7 @@ func (c *chaos) inject(ctx context.Context, d draw) {
 		f.Workload = d.on.label
 	}
 	undo, err := d.begin(ctx, &f)
-	c.count(d.kind, err == nil)
+	c.count(err == nil)
 	if err != nil {
 		GinkgoWriter.Printf("%s: %s %s: %v\n", time.Now().Format(time.TimeOnly), d.kind, f.Workload, err)
 		return
