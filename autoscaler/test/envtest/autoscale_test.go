@@ -2,8 +2,6 @@ package envtest
 
 import (
 	"context"
-	"strings"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -36,18 +34,7 @@ var _ = Describe("Leader election", func() {
 		candidate := func(who string) election.Candidate {
 			return election.Candidate{Config: w.config, Namespace: w.Name, Name: lease, Identity: who, Duration: 3 * time.Second, Log: GinkgoLogr}
 		}
-		var mu sync.Mutex
-		var order []string
-		note := func(what string) {
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, what)
-		}
-		said := func() string {
-			mu.Lock()
-			defer mu.Unlock()
-			return strings.Join(order, ", ")
-		}
+		order := make(chan string, 2)
 		started, release := make(chan struct{}), make(chan struct{})
 		first, stopFirst := context.WithCancel(ctx)
 		second, stopSecond := context.WithCancel(ctx)
@@ -57,14 +44,14 @@ var _ = Describe("Leader election", func() {
 				close(started)
 				<-ctx.Done()
 				<-release
-				note("a has stopped")
+				order <- "a has stopped"
 				return nil
 			})
 		}()
 		Eventually(started).WithContext(ctx).Should(BeClosed())
 		go func() {
 			ends <- candidate("b").Run(second, func(ctx context.Context) error {
-				note("b leads")
+				order <- "b leads"
 				<-ctx.Done()
 				return nil
 			})
@@ -77,10 +64,10 @@ var _ = Describe("Leader election", func() {
 		}
 		Consistently(held, 4*time.Second).Should(Equal("a"), "it renews the lease until its work has stopped")
 		close(release)
-		Eventually(said).WithContext(ctx).Should(Equal("a has stopped, b leads"))
+		Eventually(order).WithContext(ctx).Should(Receive(Equal("a has stopped")))
+		Eventually(order).WithContext(ctx).Should(Receive(Equal("b leads")))
 		stopSecond()
 		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
 		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
 	})
-
 })
