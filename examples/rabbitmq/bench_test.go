@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -85,7 +84,6 @@ func show(b *testing.B, table *strings.Builder) {
 type bench struct {
 	broker *example.Server
 	suite  *suite.Suite
-	runs   int
 }
 
 func newBench(b *testing.B) *bench {
@@ -98,35 +96,21 @@ func newBench(b *testing.B) *bench {
 
 // entry is a contender with its queues.
 type entry struct {
-	way
+	*way
 	contender
 }
 
-// enter makes a contender's Deployment. With record, its consumers write down each event.
+// enter makes a contender's workload. With record, its consumers write down each event.
 func (n *bench) enter(b *testing.B, c contender, count int, record bool) *entry {
 	b.Helper()
-	n.runs++
-	e := &entry{contender: c, way: way{queues: Queues{Name: fmt.Sprintf("Bench%d", n.runs), SingleActive: c.single()}, probe: b.TempDir(), partitions: count}}
-	e.producer = &Producer{Queues: e.queues, Partitions: count, Log: slog.New(slog.DiscardHandler), connection: connection{url: n.broker.URL}}
-	b.Cleanup(e.producer.Close)
-	annotations := map[string]string{}
-	if c.strategy != "" {
-		annotations = map[string]string{example.KeyCount: strconv.Itoa(count), example.KeyStrategy: c.strategy, example.KeyFailoverAfter: benchFailover}
+	spec := example.Spec{
+		Name: "bench", StatefulSet: c.role == roleOrdinal,
+		Env: map[string]string{roleEnv: c.role, quietEnv: strconv.FormatBool(!record), wireEnv: strconv.FormatBool(record)},
 	}
-	namespace, err := n.suite.NewNamespace(b.Context())
-	must(b, err)
-	b.Cleanup(func() { must(b, namespace.Delete(context.WithoutCancel(b.Context()))) })
-	self, err := os.Executable()
-	must(b, err)
-	e.Workload, err = example.NewWorkload(b.Context(), n.suite, namespace, example.Spec{
-		Name: "bench", Replicas: 0, Annotations: annotations, Command: []string{self}, StatefulSet: c.role == roleOrdinal,
-		Env: map[string]string{
-			roleEnv: c.role, probeEnv: e.probe, quietEnv: strconv.FormatBool(!record), wireEnv: strconv.FormatBool(record), "RABBITMQ_URL": n.broker.URL,
-			"QUEUES": e.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(e.queues.SingleActive), "PARTITIONS": strconv.Itoa(count),
-		},
-	})
-	must(b, err)
-	return e
+	if c.strategy != "" {
+		spec.Annotations = map[string]string{example.KeyStrategy: c.strategy, example.KeyFailoverAfter: benchFailover}
+	}
+	return &entry{newWay(b.Context(), b, n.suite, n.broker.URL, count, c.single(), spec), c}
 }
 
 func (n *bench) drain(b *testing.B, c contender, rebalancings int) time.Duration {
