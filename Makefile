@@ -16,9 +16,6 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 TAGS := nethttpomithttp2
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
-# The run that make report makes the page of, and the page.
-RUN ?= chaos-run
-REPORT ?= report.html
 # How many minutes make simulate plays, from which seed on, and how many seeds make test-simulation plays from seed 1 on.
 MINUTES ?= 600
 FIRST ?= $$(date +%s)000
@@ -42,7 +39,7 @@ CONTROLLER_UNIT := ./cmd/... ./internal/... ./test/model
 # Tools:
 PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
-TOOLS := test/bench test/report $(PARTITIONS) $(POLICY)
+TOOLS := test/bench $(PARTITIONS) $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake
 CONSUMERS := test/consumers
@@ -92,7 +89,7 @@ demo: ## Watch five pods get their ids on a local control plane; no cluster need
 
 .PHONY: picture
 picture: ## Record the demo again, and draw the picture of it that README.md shows.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo -plain >docs/figures/demo.txt
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo >docs/figures/demo.txt
 	go run ./hack/demo -picture <docs/figures/demo.txt >docs/figures/demo.svg
 
 .PHONY: reference
@@ -160,7 +157,7 @@ smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL,
 
 .PHONY: test-examples
 test-examples: ## Run the examples, the autoscaler's sources and the metrics in full, with the same servers.
-	SOURCES=required go -C $(AUTOSCALER) test -count=1 -timeout 10m ./test/sources
+	go -C $(AUTOSCALER) test -count=1 -timeout 10m ./test/sources
 	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
 	done; \
@@ -193,10 +190,6 @@ fuzz: ## Fuzz every target of the repository for FUZZTIME (30s), and fail at the
 chaos: ## Break pods, network and control plane of the cluster of KUBECONFIG at random (see hack/chaos).
 	hack/chaos
 
-.PHONY: report
-report: ## Make REPORT (report.html), the page of the run with faults in RUN (chaos-run).
-	go -C test/report run . -run $(abspath $(RUN)) -out $(abspath $(REPORT))
-
 .PHONY: bench
 bench: ## Measure everything: half an hour; bin/bench gets the tables.
 	go test -run '^$$' -bench . ./pkg/...
@@ -222,8 +215,8 @@ bench-policy: ## Measure what the admission policy costs, a few minutes.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -count=1 -v ./test/envtest/policy -ginkgo.focus="policy's cost" -rounds=20
 
 .PHONY: bench-brokers
-bench-brokers: ## Measure how partitions and single-active consumers empty the queues of a RabbitMQ and move them: half an hour.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench 'Drain|Move' -benchtime 1x -timeout 3h .
+bench-brokers: ## Measure how fast consumers empty the queues of a RabbitMQ while they come and go: a quarter of an hour.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench Drain -benchtime 1x -timeout 3h .
 
 .PHONY: bench-faults
 bench-faults: ## Break consumers of a RabbitMQ in all ways, with each strategy, and print the table: five minutes.

@@ -3,6 +3,7 @@ package idalloc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,8 +22,9 @@ import (
 
 // yard is a Deployment of two pods with four partitions, and who works on which.
 type yard struct {
-	t   *testing.T
-	api *apifake.Server
+	t          *testing.T
+	api        *apifake.Server
+	strategies map[string]placement.Strategy // of the program
 
 	mu      sync.Mutex
 	works   map[int]string
@@ -58,7 +60,7 @@ func (y *yard) pod(name string) Options {
 }
 
 func (y *yard) options(name string) Options {
-	return Options{PodName: name, PodNamespace: apifake.Namespace, Config: y.api.Config(), Log: logr.Discard()}
+	return Options{PodName: name, PodNamespace: apifake.Namespace, Config: y.api.Config(), Log: logr.Discard(), Strategies: y.strategies}
 }
 
 // run runs a program in a pod until the returned function is called, which waits for its end.
@@ -132,6 +134,27 @@ func (y *yard) until(want map[string]int) {
 			y.t.Fatalf("the work is done by %v, want %v", now, want)
 		}
 	}
+}
+
+func TestAStrategyOfTheProgramsOwnDividesThePartitions(t *testing.T) {
+	y := newYard(t)
+	y.strategies = map[string]placement.Strategy{"highest": func(in placement.Input) placement.Owners {
+		owners := placement.Owners{}
+		for _, id := range in.Members {
+			owners[id] = placement.Set{}
+		}
+		if len(in.Members) > 0 {
+			owners[slices.Max(in.Members)] = placement.Between(0, in.Partitions-1)
+		}
+		return owners
+	}}
+	y.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{assignment.PartitionCountKey: "4", assignment.PartitionStrategyKey: "highest"})
+	})
+	defer y.run("a")()
+	y.until(map[string]int{"a": 4})
+	defer y.run("b")()
+	y.until(map[string]int{"b": 4})
 }
 
 func TestPartitionsMoveBetweenPods(t *testing.T) {

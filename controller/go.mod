@@ -1,4 +1,4 @@
-// The controller is a module of its own: nobody who uses idalloc alone needs controller-runtime.
+// The controller is a module of its own: programs that link idalloc do not depend on controller-runtime.
 module github.com/idalloc/idalloc/controller
 
 go 1.26.8

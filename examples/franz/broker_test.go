@@ -51,7 +51,7 @@ func playBroker() (err error) {
 				}
 			}
 		}
-		return nil, nil, false //nolint:nilnil // the broker goes on as it would
+		return nil, nil, false //nolint:nilnil // the broker answers as it would
 	})
 	address := filepath.Join(dir, addressFile)
 	if err := os.WriteFile(address+".new", []byte(strings.Join(cluster.ListenAddrs(), ",")), 0o600); err != nil { //nolint:gosec // the test's directory

@@ -39,7 +39,7 @@ type Consumer struct {
 
 // Work consumes one partition from the committed offset until ctx ends. It is a function for idalloc.RunPartitions: while it runs, no
 // other pod consumes the partition. When it returns, the offset of every record that it processed is committed, unless the partition
-// was lost or the brokers failed. If the list of topics changes, it goes on with what the list has for the number then.
+// was lost or the brokers failed. If the list of topics changes, it reads what the list has for the number then.
 func (c *Consumer) Work(ctx context.Context, p idalloc.Partition) error {
 	for ctx.Err() == nil {
 		at, ok, err := c.where(p.Number)

@@ -1,4 +1,4 @@
-// The example is a module of its own: nobody who uses idalloc needs a client of PostgreSQL. A copy of it needs no replace.
+// The example is a module of its own: other programs that link idalloc do not depend on a client of PostgreSQL. A copy of it needs no replace.
 module github.com/idalloc/idalloc/examples/postgres
 
 go 1.26.8

@@ -34,7 +34,7 @@ func testALaterOwnerShutsTheEarlierOneOut(t *testing.T, db *pgxpool.Pool) {
 		t.Errorf("the earlier owner claimed the partition again: %v, want ErrStale", err)
 	}
 	must(t, early.write(ctx, idalloc.Partition{Number: 2, Count: 4, Token: 10}, keys/2)) // the next range is not touched
-	must(t, early.Work(ctx, before))                                                     // it returns, though ctx goes on
+	must(t, early.Work(ctx, before))                                                     // it returns, though ctx has not ended
 	var runs int
 	must(t, db.QueryRow(ctx, `SELECT count(*) FROM run WHERE token > $1 AND worker = 'early'`, before.Token).Scan(&runs))
 	if runs != 0 {

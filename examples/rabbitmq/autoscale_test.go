@@ -22,16 +22,11 @@ func testScaledByLoad(t *testing.T, s *suite.Suite, broker *example.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	namespace, err := s.NewNamespace(ctx)
-	must(t, err)
-	t.Cleanup(func() { must(t, namespace.Delete(context.WithoutCancel(ctx))) })
-	w := newWay(ctx, t, s, namespace, broker.URL, example.Scaled, false, map[string]string{
-		example.KeyCount: strconv.Itoa(scaledPartitions), example.KeyStrategy: "external",
-	}, nil)
+	w := newWay(ctx, t, s, broker.URL, scaledPartitions, false, example.Spec{Name: example.Scaled, Annotations: map[string]string{example.KeyStrategy: "external"}})
 	must(t, w.Scale(ctx, 1))
 	management, err := broker.Said("management")
 	must(t, err)
-	autoscaler, err := example.StartAutoscaler(ctx, s, namespace, "--capacity="+strconv.Itoa(capacity),
+	autoscaler, err := example.StartAutoscaler(ctx, s, w.namespace, "--capacity="+strconv.Itoa(capacity),
 		"--source=rabbitmq", "--source-url="+management, "--rabbitmq-prefix="+w.queues.Name+"-P")
 	must(t, err)
 	t.Cleanup(func() {

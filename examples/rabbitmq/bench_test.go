@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -23,7 +22,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
-	"github.com/idalloc/idalloc/test/overlap"
 )
 
 //nolint:gochecknoglobals // flags of the test binary
@@ -32,8 +30,6 @@ var messages = flag.Int("messages", 1_000_000, "how many messages BenchmarkDrain
 const (
 	// benchQueues and benchConsumers are those of the comparison of strategies by the RocketMQ community.
 	benchQueues, benchConsumers = 4, 4
-	// roleSubscriber subscribes to all queues, and has the broker choose. It needs no idalloc.
-	roleSubscriber = "subscriber"
 	// roleOrdinal computes its queues from its ordinal and the number of replicas, which it asks for again and again, as a StatefulSet
 	// without idalloc would.
 	roleOrdinal = "ordinal"
@@ -77,21 +73,6 @@ func BenchmarkDrain(b *testing.B) {
 	show(b, &table)
 }
 
-// BenchmarkMove measures how long a queue had no consumer when it went to another one, and how often two worked on it at once.
-func BenchmarkMove(b *testing.B) {
-	bench := newBench(b)
-	var table strings.Builder
-	table.WriteString("| contender | moves | median gap | longest gap | two at once |\n| --- | --- | --- | --- | --- |\n")
-	for _, c := range append(contenders(), contender{"single-active consumers alone", roleSubscriber, ""}) {
-		b.Run(c.name, func(b *testing.B) {
-			for b.Loop() {
-				fmt.Fprintf(&table, "| %s | %s |\n", c.name, bench.move(b, c))
-			}
-		})
-	}
-	show(b, &table)
-}
-
 // show prints a table for a document.
 func show(b *testing.B, table *strings.Builder) {
 	b.Helper()
@@ -103,7 +84,6 @@ func show(b *testing.B, table *strings.Builder) {
 type bench struct {
 	broker *example.Server
 	suite  *suite.Suite
-	runs   int
 }
 
 func newBench(b *testing.B) *bench {
@@ -116,35 +96,21 @@ func newBench(b *testing.B) *bench {
 
 // entry is a contender with its queues.
 type entry struct {
-	way
+	*way
 	contender
 }
 
-// enter makes a contender's Deployment. With record, its consumers write down each event.
+// enter makes a contender's workload. With record, its consumers write down each event.
 func (n *bench) enter(b *testing.B, c contender, count int, record bool) *entry {
 	b.Helper()
-	n.runs++
-	e := &entry{contender: c, way: way{queues: Queues{Name: fmt.Sprintf("Bench%d", n.runs), SingleActive: c.single()}, probe: b.TempDir(), partitions: count}}
-	e.producer = &Producer{Queues: e.queues, Partitions: count, Log: slog.New(slog.DiscardHandler), connection: connection{url: n.broker.URL}}
-	b.Cleanup(e.producer.Close)
-	annotations := map[string]string{}
-	if c.strategy != "" {
-		annotations = map[string]string{example.KeyCount: strconv.Itoa(count), example.KeyStrategy: c.strategy, example.KeyFailoverAfter: benchFailover}
+	spec := example.Spec{
+		Name: "bench", StatefulSet: c.role == roleOrdinal,
+		Env: map[string]string{roleEnv: c.role, quietEnv: strconv.FormatBool(!record), wireEnv: strconv.FormatBool(record)},
 	}
-	namespace, err := n.suite.NewNamespace(b.Context())
-	must(b, err)
-	b.Cleanup(func() { must(b, namespace.Delete(context.WithoutCancel(b.Context()))) })
-	self, err := os.Executable()
-	must(b, err)
-	e.Workload, err = example.NewWorkload(b.Context(), n.suite, namespace, example.Spec{
-		Name: "bench", Replicas: 0, Annotations: annotations, Command: []string{self}, StatefulSet: c.role == roleOrdinal,
-		Env: map[string]string{
-			roleEnv: c.role, probeEnv: e.probe, quietEnv: strconv.FormatBool(!record), wireEnv: strconv.FormatBool(record), "RABBITMQ_URL": n.broker.URL,
-			"QUEUES": e.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(e.queues.SingleActive), "PARTITIONS": strconv.Itoa(count),
-		},
-	})
-	must(b, err)
-	return e
+	if c.strategy != "" {
+		spec.Annotations = map[string]string{example.KeyStrategy: c.strategy, example.KeyFailoverAfter: benchFailover}
+	}
+	return &entry{newWay(b.Context(), b, n.suite, n.broker.URL, count, c.single(), spec), c}
 }
 
 func (n *bench) drain(b *testing.B, c contender, rebalancings int) time.Duration {
@@ -197,40 +163,6 @@ func (e *entry) left(b *testing.B, most int) {
 	}))
 }
 
-// move scales a contender under load, and returns the cells of its row.
-func (n *bench) move(b *testing.B, c contender) string {
-	b.Helper()
-	ctx := b.Context()
-	e := n.enter(b, c, benchQueues, true)
-	l := newLoad(ctx, b, e.producer, perSecond)
-	for _, replicas := range []int32{2, 4, 3, 1} {
-		must(b, e.Scale(ctx, replicas))
-		if c.strategy != "" {
-			_, err := e.Settled(ctx, int(replicas), benchQueues)
-			must(b, err)
-		} else {
-			must(b, e.Running(ctx, int(replicas)))
-		}
-		if c.role == roleSubscriber { // the broker chooses
-			replicas = 0
-		}
-		must(b, e.worked(ctx, overlap.Now(), int(replicas)))
-	}
-	_, err := l.Stop()
-	must(b, err)
-	byQueue, err := e.byQueue()
-	must(b, err)
-	gaps, doubles := gaps(byQueue)
-	must(b, e.Scale(ctx, 0))
-	if len(gaps) == 0 {
-		return "0 | – | – | 0"
-	}
-	median, longest := gaps[len(gaps)/2].Seconds(), gaps[len(gaps)-1].Seconds()
-	b.ReportMetric(median, "s/median-gap")
-	b.ReportMetric(longest, "s/max-gap")
-	return fmt.Sprintf("%d | %.2f s | %.2f s | %d", len(gaps), median, longest, doubles)
-}
-
 // byQueue returns the events that were processed, by queue, each queue's by time.
 func (w *way) byQueue() (map[int][]example.Processed, error) {
 	byOrder, err := example.ReadProcessed(w.probe)
@@ -245,48 +177,15 @@ func (w *way) byQueue() (map[int][]example.Processed, error) {
 	return byQueue, err
 }
 
-// gaps returns for each move of a queue how long no event of it was processed, sorted, and how many moves had two consumers at work at once.
-func gaps(byQueue map[int][]example.Processed) (all []time.Duration, doubles int) {
-	for _, events := range byQueue {
-		for i := 1; i < len(events); i++ {
-			if events[i].By == events[i-1].By {
-				continue
-			}
-			gap := time.Duration(events[i].Begin - events[i-1].End)
-			if gap < 0 {
-				doubles++
-			}
-			all = append(all, max(0, gap))
-		}
-	}
-	slices.Sort(all)
-	return all, doubles
-}
-
-func TestAMoveHasAGapOrTwoConsumersAtOnce(t *testing.T) {
-	event := func(by string, begin, end int64) example.Processed {
-		return example.Processed{By: by, Begin: begin, End: end}
-	}
-	all, doubles := gaps(map[int][]example.Processed{
-		0: {event("a", 0, 10), event("a", 20, 30), event("b", 70, 80)},
-		1: {event("a", 0, 50), event("b", 40, 60), event("a", 65, 70)},
-	})
-	if want := []time.Duration{0, 5, 40}; !slices.Equal(all, want) || doubles != 1 {
-		t.Errorf("gaps %v and %d doubles, want %v and 1", all, doubles, want)
-	}
-}
-
-// subscribe works on all queues, or on those of an ordinal, until ctx ends.
+// subscribe works on the queues of an ordinal until ctx ends.
 func subscribe(ctx context.Context, work func(context.Context, idalloc.Partition) error) error {
 	count, err := strconv.Atoi(os.Getenv("PARTITIONS"))
 	if err != nil {
 		return err
 	}
-	share := func(context.Context) (placement.Set, error) { return placement.Between(0, count-1), nil }
-	if os.Getenv(roleEnv) == roleOrdinal {
-		if share, err = averagely(count); err != nil {
-			return err
-		}
+	share, err := averagely(count)
+	if err != nil {
+		return err
 	}
 	running := map[int]func(){} // each stops the work on a queue, and waits for its end
 	tick := time.NewTicker(pollReplicas)

@@ -101,7 +101,6 @@ func (n *bench) faulty(b *testing.B, f fault) []string {
 	all := make([]*entry, 0, len(strategies))
 	for _, strategy := range strategies {
 		e := n.enter(b, contender{strategy, roleConsumer, strategy}, faultQueues, true)
-		e.url = n.broker.URL
 		must(b, e.Scale(ctx, faultConsumers))
 		e.load = newLoad(ctx, b, e.producer, faultLoad)
 		all = append(all, e)

@@ -51,12 +51,9 @@ func testEveryEventIsProcessedInOrder(t *testing.T, s *suite.Suite, broker *exam
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	namespace, err := s.NewNamespace(ctx)
-	must(t, err)
-	annotations := map[string]string{example.KeyCount: strconv.Itoa(partitions)}
 	ways := []*way{
-		newWay(ctx, t, s, namespace, broker.URL, "alone", false, annotations, nil),
-		newWay(ctx, t, s, namespace, broker.URL, "single-active", true, annotations, nil),
+		newWay(ctx, t, s, broker.URL, partitions, false, example.Spec{Name: "alone"}),
+		newWay(ctx, t, s, broker.URL, partitions, true, example.Spec{Name: "single-active"}),
 	}
 	each := func(what string, do func(*testing.T, *way)) {
 		t.Helper()
@@ -148,11 +145,7 @@ func testNothingIsOvertaken(t *testing.T, s *suite.Suite, broker *example.Server
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	namespace, err := s.NewNamespace(ctx)
-	must(t, err)
-	w := newWay(ctx, t, s, namespace, broker.URL, "suspended", true, map[string]string{
-		example.KeyCount: strconv.Itoa(partitions), example.KeyFailoverAfter: "2s",
-	}, nil)
+	w := newWay(ctx, t, s, broker.URL, partitions, true, example.Spec{Name: "suspended", Annotations: map[string]string{example.KeyFailoverAfter: "2s"}})
 	must(t, w.Scale(ctx, 2))
 	w.load = newLoad(ctx, t, w.producer, perSecond)
 	before, err := w.Settled(ctx, 2, partitions)
@@ -179,9 +172,11 @@ func testNothingIsOvertaken(t *testing.T, s *suite.Suite, broker *example.Server
 	w.check(ctx, t, w.load)
 }
 
-// way is a workload with queues of its own.
+// way is a workload with a namespace and queues of its own.
 type way struct {
 	*example.Workload
+
+	namespace *suite.Namespace
 
 	queues   Queues
 	producer *Producer
@@ -192,30 +187,31 @@ type way struct {
 	partitions int
 }
 
-func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, url, name string, single bool, annotations, env map[string]string) *way {
-	t.Helper()
-	count, err := strconv.Atoi(annotations[example.KeyCount])
-	must(t, err)
-	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir(), url: url, partitions: count}
+// newWay makes a workload without pods, whose consumers this test binary plays.
+func newWay(ctx context.Context, tb testing.TB, s *suite.Suite, url string, count int, single bool, spec example.Spec) *way {
+	tb.Helper()
+	namespace, err := s.NewNamespace(ctx)
+	must(tb, err)
+	tb.Cleanup(func() { must(tb, namespace.Delete(context.WithoutCancel(ctx))) })
+	w := &way{namespace: namespace, queues: Queues{Name: namespace.Name, SingleActive: single}, probe: tb.TempDir(), url: url, partitions: count}
 	w.producer = &Producer{Queues: w.queues, Partitions: count, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
-	t.Cleanup(w.producer.Close)
+	tb.Cleanup(w.producer.Close)
 	self, err := os.Executable()
-	must(t, err)
-	all := map[string]string{
+	must(tb, err)
+	spec.Command = []string{self}
+	env := map[string]string{
 		roleEnv: roleConsumer, probeEnv: w.probe, wireEnv: "true",
-		"RABBITMQ_URL": url, "QUEUES": w.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(single),
+		"RABBITMQ_URL": url, "QUEUES": w.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(single), "PARTITIONS": strconv.Itoa(count),
 	}
-	maps.Copy(all, env)
-	w.Workload, err = example.NewWorkload(ctx, s, namespace, example.Spec{
-		Name:        name,
-		Annotations: annotations,
-		Command:     []string{self},
-		Env:         all,
-	})
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(w.Logs(context.WithoutCancel(ctx)))
+	maps.Copy(env, spec.Env)
+	annotations := map[string]string{example.KeyCount: strconv.Itoa(count)}
+	maps.Copy(annotations, spec.Annotations)
+	spec.Env, spec.Annotations = env, annotations
+	w.Workload, err = example.NewWorkload(ctx, s, namespace, spec)
+	must(tb, err)
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Log(w.Logs(context.WithoutCancel(ctx)))
 		}
 	})
 	return w

@@ -1,4 +1,4 @@
-// The example is a module of its own: nobody who uses idalloc needs a generator of ids. A copy of it needs no replace.
+// The example is a module of its own: other programs that link idalloc do not depend on a generator of ids. A copy of it needs no replace.
 module github.com/idalloc/idalloc/examples/snowflake
 
 go 1.26.8

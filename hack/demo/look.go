@@ -30,9 +30,8 @@ import (
 // row is a line of the table.
 type row struct {
 	id, pod, state, says, note string
-	style                      string
 	fine                       bool // the pod holds the slot and says so
-	// leftover: the entry is at or above the count and its pod is gone. It goes with somebody's next write, which may be much later.
+	// leftover: the entry is at or above the count and its pod is gone. It goes with the next write, which may be much later.
 	leftover bool
 }
 
@@ -127,13 +126,13 @@ func (o *observer) look(ctx context.Context) (frame, error) {
 		f.rows = append(f.rows, r)
 	}
 	for _, name := range view.Waiting {
-		f.rows = append(f.rows, row{id: "-", pod: name, state: "waiting", says: "no id yet", note: o.note(name, identity.None), style: cyan})
+		f.rows = append(f.rows, row{id: "-", pod: name, state: "waiting", says: "no id yet", note: o.note(name, identity.None)})
 	}
 	return f, nil
 }
 
 func (o *observer) row(ctx context.Context, count int, slot inspect.Slot, pod *corev1.Pod) row {
-	r := row{id: strconv.Itoa(slot.ID), pod: cmp.Or(slot.Pod, "-"), state: string(slot.State), says: "-", style: yellow}
+	r := row{id: strconv.Itoa(slot.ID), pod: cmp.Or(slot.Pod, "-"), state: string(slot.State), says: "-"}
 	var says identity.Identity
 	if pod != nil {
 		says = o.ask(ctx, pod.Status.PodIP)
@@ -144,7 +143,6 @@ func (o *observer) row(ctx context.Context, count int, slot inspect.Slot, pod *c
 	}
 	switch {
 	case slot.State == inspect.Free:
-		r.style = dim
 	case pod == nil:
 		r.state, r.leftover = gone, slot.ID >= count
 	case pod.DeletionTimestamp != nil || slot.Terminating:
@@ -153,17 +151,10 @@ func (o *observer) row(ctx context.Context, count int, slot inspect.Slot, pod *c
 		r.state = "draining"
 	case slot.ID >= count:
 		r.state = "must move"
-	case slot.State == inspect.Proposed:
-		r.state, r.style = "starting", cyan
-	case slot.State != inspect.Held:
-	case !says.Assigned() || says.ID != slot.ID:
-		r.state, r.style = "starting", cyan
-	case says.Count != count || !suite.Ready(pod):
-		r.style = cyan // it has not heard of the new count yet, or has not passed its readiness probe
-	case r.note != "":
-		r.fine, r.style = true, green
-	default:
-		r.fine, r.style = true, ""
+	case slot.State == inspect.Proposed, slot.State == inspect.Held && (!says.Assigned() || says.ID != slot.ID):
+		r.state = "starting"
+	case slot.State == inspect.Held: // else it has not heard of the new count yet, or has not passed its readiness probe
+		r.fine = says.Count == count && suite.Ready(pod)
 	}
 	return r
 }

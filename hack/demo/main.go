@@ -3,8 +3,7 @@
 //	make demo
 //
 // A Deployment starts with five pods, scales to eight, loses two pods and scales to three. The API server, the controllers
-// and the idalloc command are real; the pods run as processes of this machine (test/envtest/node). On a terminal a table of
-// the slots is redrawn in place; elsewhere every change is a line. NO_COLOR turns the colours off, -plain asks for lines.
+// and the idalloc command are real; the pods run as processes of this machine (test/envtest/node). Every change is a line.
 //
 // At the end test/overlap compares the logs of the programs, which know nothing of Kubernetes. The demo fails if two pods
 // ever showed one id at once, or if a phase does not end in time. Nothing is left running, not even after Ctrl-C.
@@ -19,10 +18,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
-	plain := flag.Bool("plain", false, "print lines even on a terminal")
 	svg := flag.Bool("picture", false, "write a picture of the output that is on standard input, as SVG, and show nothing")
 	flag.Parse()
 	if *svg {
@@ -38,7 +37,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the demo at once; what it started dies with it
-	err := run(ctx, newDisplay(os.Stdout, *plain))
+	err := run(ctx, &display{out: os.Stdout, clock: time.Now(), printed: map[string]row{}})
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(os.Stderr, "\ninterrupted; everything was stopped")
 		os.Exit(128 + int(syscall.SIGINT))
@@ -51,7 +50,6 @@ func main() {
 
 // run plays the demo and stops everything that it started, whatever happens.
 func run(ctx context.Context, d *display) (err error) {
-	defer d.close()
 	s := &stage{display: d}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	if err := s.boot(ctx); err != nil {

@@ -66,7 +66,7 @@ func excerpt(output string) []string {
 	return slices.Clip(lines)
 }
 
-// look returns the attributes of a line, which are the colours that it has on a terminal.
+// look returns the attributes of a line.
 func look(line string) string {
 	trimmed := strings.TrimSpace(line)
 	switch {

@@ -17,11 +17,8 @@ import (
 
 const (
 	phaseTimeout = 45 * time.Second
-	// refresh is how often the pods are looked at and drawn.
+	// refresh is how often the pods are looked at.
 	refresh = 100 * time.Millisecond
-	// toRead and toLook are for a person at a terminal, before and after a phase.
-	toRead = 3 * time.Second
-	toLook = 2500 * time.Millisecond
 )
 
 // phase is a part of the story. It is over when so many pods hold their ids.
@@ -61,7 +58,7 @@ func (s *stage) phases() []phase {
 	}, {
 		title:   "Scale down: eight pods become three, and two that stay have to move",
 		command: "kubectl scale deployment worker --replicas=3",
-		look: `By itself idalloc makes Kubernetes stop the highest ids first, so nobody moves. To make
+		look: `By itself idalloc makes Kubernetes stop the highest ids first, so no pod moves. To make
   it hard, the pods with ids 0 and 1 are marked to go first (pod-deletion-cost: -1).
   Watch two survivors stop working, give their slots away and take 0 and 1.`,
 		replicas: 3,
@@ -86,13 +83,13 @@ func (s *stage) mark(ctx context.Context) error {
 func (s *stage) play(ctx context.Context) error {
 	begin := time.Now()
 	for i, p := range s.phases() {
-		s.display.say(s.display.paint(bold, fmt.Sprintf("%d/4 %s", i+1, p.title)), "  "+s.display.paint(cyan, "$ "+p.command), "  "+p.look)
+		s.display.say(fmt.Sprintf("%d/4 %s", i+1, p.title), "  $ "+p.command, "  "+p.look)
 		if err := s.perform(ctx, p); err != nil {
 			return err
 		}
 		if i == 0 {
 			s.display.say("The ids live in one annotation of the Deployment:",
-				s.display.paint(cyan, `$ kubectl get deployment worker -o jsonpath='{.metadata.annotations.idalloc\.dev/assignment}'`),
+				`$ kubectl get deployment worker -o jsonpath='{.metadata.annotations.idalloc\.dev/assignment}'`,
 				fmt.Sprint(s.observer.assignment.Load()), "")
 		}
 	}
@@ -105,9 +102,6 @@ func (s *stage) perform(ctx context.Context, p phase) error {
 		return err
 	}
 	s.observer.before = before.holders
-	if err := s.pause(ctx, toRead, "  begins in a moment"); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, phaseTimeout, fmt.Errorf("%q did not end within %s", p.title, phaseTimeout))
 	defer cancel()
 	begin, writes := time.Now(), s.observer.writes.Load()
@@ -115,22 +109,16 @@ func (s *stage) perform(ctx context.Context, p phase) error {
 	if err := p.do(ctx); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	after, err := s.follow(ctx, func(f frame) (string, bool) {
-		return fmt.Sprintf("  %s, %d of %d pods hold an id", seconds(time.Since(begin)), len(f.holders), p.replicas), f.settled(p.replicas)
-	})
+	after, err := s.follow(ctx, p.replicas)
 	if err != nil {
 		return s.unsettled(err, after)
 	}
-	result := fmt.Sprintf("%s %s: %s", tick, seconds(time.Since(begin)), changes(before, after))
-	if err := s.pause(ctx, toLook, "  "+result); err != nil {
-		return err
-	}
-	s.display.say("  "+result, "    idalloc wrote to the Deployment "+times(s.observer.writes.Load()-writes), "")
+	s.display.say(fmt.Sprintf("  %s %s: %s", tick, seconds(time.Since(begin)), changes(before, after)), "    idalloc wrote to the Deployment "+times(s.observer.writes.Load()-writes), "")
 	return nil
 }
 
-// follow draws what is there, with a status below it, until it is over.
-func (s *stage) follow(ctx context.Context, status func(frame) (text string, over bool)) (frame, error) {
+// follow shows what changes, until so many pods hold their ids.
+func (s *stage) follow(ctx context.Context, replicas int) (frame, error) {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
 	var last frame
@@ -140,9 +128,8 @@ func (s *stage) follow(ctx context.Context, status func(frame) (text string, ove
 			return last, errors.Join(context.Cause(ctx), err)
 		}
 		last = now
-		text, over := status(now)
-		s.display.draw(now, text)
-		if over {
+		s.display.draw(now)
+		if now.settled(replicas) {
 			return now, nil
 		}
 		select {
@@ -150,16 +137,6 @@ func (s *stage) follow(ctx context.Context, status func(frame) (text string, ove
 		case <-ticker.C:
 		}
 	}
-}
-
-// pause gives a person at a terminal time to read.
-func (s *stage) pause(ctx context.Context, d time.Duration, status string) error {
-	if !s.display.terminal {
-		return context.Cause(ctx)
-	}
-	end := time.Now().Add(d)
-	_, err := s.follow(ctx, func(frame) (string, bool) { return status, time.Now().After(end) })
-	return err
 }
 
 // unsettled adds to the error of a phase what the pods that are not fine wrote last.

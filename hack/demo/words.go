@@ -32,7 +32,7 @@ func (s *stage) prove(begin time.Time) error {
 		longest = max(longest, pod.LongestGap)
 	}
 	s.display.say("Was an id ever held twice? Every program logged what it read, every 5 ms, without",
-		"knowing of Kubernetes. By these logs alone, who had which id, and how long at most nobody had it:")
+		"knowing of Kubernetes. By these logs alone, who had which id, and how long at most no pod had it:")
 	s.display.say(history(report)...)
 	s.display.say("",
 		fmt.Sprintf("%s %d samples of %d pods compared (%d ms at most between two of a pod):", tick, report.Samples, pods, longest.Milliseconds()),

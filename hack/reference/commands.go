@@ -40,11 +40,11 @@ func commands(ctx context.Context, root string) (string, error) {
 	return b.String(), nil
 }
 
-// describe writes what a program or one of its commands has, and goes on with the commands below it.
+// describe writes what a program or one of its commands has, and then the commands below it.
 // prefix is that of the environment variables that the program's help names.
 func describe(ctx context.Context, b *strings.Builder, program, prefix string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, append(args, "--help")...) //nolint:gosec // the project's programs
-	// A default may come from the environment of whoever runs this.
+	// A default may come from the environment in which this runs.
 	cmd.Env = []string{"HOME=/nonexistent"}
 	help, err := cmd.CombinedOutput()
 	if err != nil {

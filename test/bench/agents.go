@@ -50,18 +50,6 @@ func (w *workload) control(ctx context.Context) (err error) {
 	return err
 }
 
-// controls returns how many requests the controller has sent, 0 without one.
-func (w *workload) controls(ctx context.Context) (all int, err error) {
-	if w.controller == nil {
-		return 0, nil
-	}
-	sent, err := w.controller.Sent(ctx)
-	for _, n := range sent {
-		all += n
-	}
-	return all, err
-}
-
 // proposed waits until the controller has proposed a slot to each pod.
 func (w *workload) proposed(ctx context.Context) error {
 	return w.until(ctx, func(ctx context.Context) (bool, error) {

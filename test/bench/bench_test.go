@@ -19,7 +19,7 @@ func TestEveryPodHasOneID(t *testing.T) {
 		"an id above the rest":     {[]claimed{{pod: "a", id: 0}, {pod: "b", id: 2}}, owner{"0": "a", "2": "b"}, "b believes"},
 		"a stranger":               {two, owner{"0": "a", "1": "c"}, `says "c"`},
 		"nothing":                  {two, nil, "a believes"},
-		"a slot of nobody":         {two, owner{"0": "a", "1": "b", "2": "c"}, "names 3 ids for 2 pods"},
+		"a slot of no pod":         {two, owner{"0": "a", "1": "b", "2": "c"}, "names 3 ids for 2 pods"},
 		"stopped before it had it": {[]claimed{{pod: "a", id: 0}, {pod: "b", stopped: true}}, owner{"0": "a"}, ""},
 		"stopped before it knew":   {[]claimed{{pod: "a", id: 0}, {pod: "b", stopped: true}}, owner{"0": "a", "1": "b"}, ""},
 	} {

@@ -63,7 +63,7 @@ func claims(ctx context.Context, env *suite.Suite, o options, out, progress io.W
 			results = append(results, r)
 		}
 	}
-	return errors.Join(writeClaims(out, results), o.save("claims", claimLines(results), claimTables()...), failed)
+	return errors.Join(writeClaims(out, results), o.save("claims", claimLines(results)), failed)
 }
 
 // measure lets n pods claim at once.
@@ -88,7 +88,6 @@ func measure(ctx context.Context, env *suite.Suite, p protocol, n int, limit tim
 	if err != nil {
 		return r, err
 	}
-	w.count.begin()
 	used := ownCPU()
 	all, took := claimAll(ctx, p, claimants, limit)
 	r = result{n: n, protocol: p.name(), took: took, counts: w.count.counts(), cpu: ownCPU() - used}

@@ -58,7 +58,7 @@ func (floor) claim(ctx context.Context, c claimant) (id int, leave func(), err e
 	err = persist(ctx, func() error {
 		_, err := s.SwapLock(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, "", lock)
 		if errors.Is(err, store.ErrConflict) {
-			return nil // nobody else writes it: an earlier try, whose answer was lost, was accepted
+			return nil // no other client writes it: an earlier try, whose answer was lost, was accepted
 		}
 		return err
 	})

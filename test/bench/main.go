@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,20 +153,4 @@ func boot(ctx context.Context) (*suite.Suite, error) {
 		return nil, errors.Join(err, env.Stop())
 	}
 	return env, nil
-}
-
-// file writes a file into the directory of -out, if there is one.
-func (o options) file(name string, write func(io.Writer) error) (err error) {
-	if o.dir == "" {
-		return nil
-	}
-	if err := os.MkdirAll(o.dir, 0o750); err != nil {
-		return err
-	}
-	f, err := os.Create(filepath.Join(o.dir, name)) //nolint:gosec // the user's own directory
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return write(f)
 }

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/process"
@@ -33,8 +32,6 @@ const (
 	claimers, each = 5, 50
 	// makers is how many pods are made at a time.
 	makers = 16
-	// listening is how long a pod that waits is looked at.
-	listening = 5 * time.Second
 )
 
 // crowd is who else has pods in the namespace.
@@ -60,7 +57,7 @@ func neighbours(ctx context.Context, env *suite.Suite, o options, out, progress 
 		return err
 	}
 	lines := [][]string{{
-		"other pods", "5 ids s", "received MB", "pods CPU s", "server CPU s", "a waiter's MB", "planner's peak MiB", "waiter's peak MiB",
+		"other pods", "5 ids s", "received MB", "planner's peak MiB", "waiter's peak MiB",
 	}}
 	for _, c := range []crowd{{"none", 0, false}, {"of other workloads", o.neighbours, false}, {"of its own", o.neighbours, true}} {
 		if _, err := fmt.Fprintf(progress, "%d pods, %s\n", c.pods, c.name); err != nil {
@@ -92,8 +89,11 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string
 			return nil, err
 		}
 	}
-	r, err := w.claimThem(ctx, all)
-	if err != nil {
+	had := w.count.counts().received
+	got, took := claimAll(ctx, ours{}, all, neighboursTimeout)
+	received := w.count.counts().received - had
+	defer leaveAll(got)
+	if _, err := ownTimes(got); err != nil {
 		return nil, err
 	}
 	if err := w.Scale(ctx, store.Deployment, w.deployment, claimers+1); err != nil {
@@ -113,20 +113,12 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string
 	if pod, err = w.newcomer(ctx); err != nil {
 		return nil, err
 	}
-	mb, err := w.waits(ctx, pod)
-	if err != nil {
-		return nil, err
-	}
 	waiter, err := w.peak(ctx, env, binary, dir, pod)
 	if err != nil {
 		return nil, err
 	}
-	const mega, mebi = 1e6, 1024.0
-	figure := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
-	return []string{
-		figure(r.took.Seconds()), figure(float64(r.counts.received) / mega), figure(r.cpu.Seconds()), figure(r.server.cpu),
-		figure(mb / mega), figure(planner / mebi), figure(waiter / mebi),
-	}, nil
+	const mebi = 1024.0
+	return []string{seconds(took), megabytes(float64(received)), decimals(planner / mebi), decimals(waiter / mebi)}, nil
 }
 
 // move makes the other pods, with receipts.
@@ -189,26 +181,6 @@ func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) err
 	return err
 }
 
-// claimThem lets pods claim at once.
-func (w *workload) claimThem(ctx context.Context, all []claimant) (r result, err error) {
-	before, err := readServer(ctx, w.env.Client)
-	if err != nil {
-		return r, err
-	}
-	w.count.begin()
-	used, had := ownCPU(), w.count.counts()
-	got, took := claimAll(ctx, ours{}, all, neighboursTimeout)
-	r = result{took: took, counts: w.count.counts(), cpu: ownCPU() - used}
-	r.counts.received -= had.received
-	defer leaveAll(got)
-	if _, err := ownTimes(got); err != nil {
-		return r, err
-	}
-	after, err := readServer(ctx, w.env.Client)
-	r.server = after.since(before)
-	return r, err
-}
-
 // newcomer waits for a pod of the Deployment's that was not there, and notes it.
 func (w *workload) newcomer(ctx context.Context) (name string, err error) {
 	known := map[string]bool{}
@@ -226,22 +198,6 @@ func (w *workload) newcomer(ctx context.Context) (name string, err error) {
 		return name != "", err
 	})
 	return name, err
-}
-
-// waits returns how many bytes a pod has received that waits for a slot for a while.
-func (w *workload) waits(ctx context.Context, pod string) (float64, error) {
-	before := w.count.counts().received
-	i, err := w.instance(ctx, pod)
-	if err != nil {
-		return 0, err
-	}
-	defer abandon(ctx, i)
-	short, cancel := context.WithTimeout(ctx, listening)
-	defer cancel()
-	if id, err := i.Wait(short); err == nil {
-		return 0, fmt.Errorf("the pod that should wait got id %d", id.ID)
-	}
-	return float64(w.count.counts().received - before), nil
 }
 
 // peak runs the command for a pod until its memory has settled, and returns the most that it had, in KiB.
@@ -267,14 +223,6 @@ func (w *workload) peak(ctx context.Context, env *suite.Suite, binary, dir, pod 
 	}
 	m, err := settledMemory(ctx, child.Pid())
 	return float64(m.peak), err
-}
-
-func (w *workload) instance(ctx context.Context, pod string) (*idalloc.Instance, error) {
-	config, err := w.connection(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return idalloc.Start(ctx, idalloc.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: quiet()})
 }
 
 // rolls begins a new revision.

@@ -44,8 +44,6 @@ type player struct {
 	mu      sync.Mutex
 	ends    map[types.UID]context.CancelFunc
 	err     error // the first one
-	// unreleased is how many instances did not give their slot back in time.
-	unreleased int
 }
 
 // sighting is one moment of one instance.
@@ -212,11 +210,7 @@ func (p *player) instance(all, life context.Context, config *rest.Config, pod *c
 	}
 	release, cancel := context.WithTimeout(all, releaseTimeout)
 	defer cancel()
-	if i.Close(release) != nil { // its slot comes free when the pod is gone
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.unreleased++
-	}
+	_ = i.Close(release) // if it fails, its slot comes free when the pod is gone
 	return nil
 }
 
@@ -295,11 +289,4 @@ func (p *player) failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
-}
-
-// late returns how many instances did not give their slot back in time.
-func (p *player) late() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.unreleased
 }

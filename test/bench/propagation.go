@@ -10,16 +10,14 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
 const (
 	propagationTimeout = 15 * time.Minute
-	// quietLooks is for how many looks in a row nobody may send anything before a round begins.
+	// quietLooks is for how many looks in a row no watcher may send anything before a round begins.
 	quietLooks = 10
 )
 
@@ -45,11 +43,11 @@ func propagation(ctx context.Context, env *suite.Suite, o options, out, progress
 		return fmt.Errorf("replaced pods: %w", err)
 	}
 	lines := [][]string{{"from", "samples", "p50 s", "p99 s", "max s"}}
-	for _, d := range append(scaled, replaced...) {
+	for _, d := range append(scaled, replaced) {
 		slices.Sort(d.times)
 		line := []string{d.what, strconv.Itoa(len(d.times))}
 		for _, p := range []int{50, 99, 100} {
-			line = append(line, strconv.FormatFloat(percentile(d.times, p).Seconds(), 'f', 4, 64))
+			line = append(line, seconds(percentile(d.times, p)))
 		}
 		lines = append(lines, line)
 	}
@@ -108,7 +106,7 @@ func scaleInstances(ctx context.Context, w *workload, n, rounds int) (times []ti
 	return times, nil
 }
 
-// scaleWatches does the same with bare watches. Nobody claims.
+// scaleWatches does the same with bare watches. No pod claims.
 func scaleWatches(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
 	watching, stop := context.WithCancel(ctx)
 	var mu sync.Mutex
@@ -173,49 +171,38 @@ func scaleWatches(ctx context.Context, w *workload, n, rounds int) (times []time
 	return times, nil
 }
 
-// replacements measures from the removal of a crashed pod's object to its successor, which has been
-// waiting, having published the id, and to a bare watch of pods hearing of the removal.
-func replacements(ctx context.Context, env *suite.Suite, n, rounds int) (all []delays, err error) {
+// replacements measures from the removal of a crashed pod's object to its successor, which has been waiting, having published the id.
+func replacements(ctx context.Context, env *suite.Suite, n, rounds int) (taken delays, err error) {
+	taken.what = "pod's end to successor's publication"
 	w, err := newWorkload(ctx, env, plain(n))
 	if err != nil {
-		return nil, err
+		return taken, err
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	var log history
 	p, err := play(ctx, w, true, log.see)
 	if err != nil {
-		return nil, err
+		return taken, err
 	}
 	defer p.finish()
 	if err := p.ready(ctx, n); err != nil {
-		return nil, err
+		return taken, err
 	}
-	removals, err := w.Watch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer removals.Stop()
-	taken, heard := delays{what: "pod's end to successor's publication"}, delays{what: "pod's end to bare watch"}
 	for range rounds {
 		victim := log.holders()[0]
 		if err := w.crash(ctx, p, victim, n); err != nil {
-			return nil, err
+			return taken, err
 		}
 		now, sent := int64(0), time.Now()
 		if err := w.env.Client.CoreV1().Pods(w.Name).Delete(ctx, victim, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
-			return nil, err
+			return taken, err
 		}
-		at, err := removed(ctx, removals, victim)
-		if err != nil {
-			return nil, err
-		}
-		heard.times = append(heard.times, at.Sub(sent))
 		if err := p.ready(ctx, n); err != nil {
-			return nil, err
+			return taken, err
 		}
 		taken.times = append(taken.times, log.firstTaken(sent).Sub(sent))
 	}
-	return []delays{taken, heard}, nil
+	return taken, nil
 }
 
 // crash deletes a pod, whose object stays, and waits until its successor waits too.
@@ -244,33 +231,6 @@ func (w *workload) quiet(ctx context.Context) error {
 		looks++
 		return looks > quietLooks, nil
 	})
-}
-
-// Watch follows the namespace's pods.
-func (w *workload) Watch(ctx context.Context) (apiwatch.Interface, error) {
-	pods := w.env.Client.CoreV1().Pods(w.Name)
-	list, err := pods.List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return nil, err
-	}
-	return pods.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-}
-
-// removed returns when the watch heard of a pod's removal.
-func removed(ctx context.Context, events apiwatch.Interface, pod string) (time.Time, error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return time.Time{}, context.Cause(ctx)
-		case e, more := <-events.ResultChan():
-			if !more {
-				return time.Time{}, errors.New("the watch of pods ended")
-			}
-			if o, ok := e.Object.(*corev1.Pod); ok && e.Type == apiwatch.Deleted && o.Name == pod {
-				return time.Now(), nil
-			}
-		}
-	}
 }
 
 // holders returns the pods that hold an id, in the order in which they took it.

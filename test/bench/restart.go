@@ -12,7 +12,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -29,12 +28,6 @@ type rolled struct {
 	took     time.Duration
 	counts   counts
 	server   server
-	// revisions is how often the Deployment changed, its status included.
-	revisions int
-	// controller are the controller's requests.
-	controller int
-	// unreleased is how many pods did not give their slot back in time.
-	unreleased int
 	// waits has, for each time that an id went to another pod, how long both were there and not
 	// together: the id free, its next holder running.
 	waits []time.Duration
@@ -49,8 +42,7 @@ const carefulShare = 5
 // restart measures a rolling restart with the usual strategy, and of fewer replicas with one that keeps every pod.
 func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"strategy", "planned by", "replicas", "total s", "owner writes", "conflicts", "releases too late", "Deployment revisions", "pod lists", "requests", "controller's requests",
-		"owner events MB", "all events MB", "received MB", "server CPU s", "wait p50 s", "wait p99 s", "wait max s", "gap max s",
+		"strategy", "planned by", "replicas", "total s", "owner writes", "conflicts", "requests", "all events MB", "received MB", "server CPU s", "wait p50 s", "wait max s", "gap max s",
 	}}
 	var failed error
 	for _, run := range []struct {
@@ -73,12 +65,10 @@ func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.
 }
 
 func (r rolled) line() []string {
-	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
-	mb := func(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 1, 64) }
 	return []string{
-		r.strategy, string(r.planner), strconv.Itoa(r.replicas), seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.unreleased), strconv.Itoa(r.revisions), strconv.Itoa(r.counts.podLists),
-		strconv.Itoa(r.counts.total), strconv.Itoa(r.controller), mb(r.server.ownerEvents), mb(r.server.events), mb(float64(r.counts.received)), strconv.FormatFloat(r.server.cpu, 'f', 1, 64),
-		seconds(percentile(r.waits, 50)), seconds(percentile(r.waits, 99)), seconds(percentile(r.waits, 100)), seconds(percentile(r.gaps, 100)),
+		r.strategy, string(r.planner), strconv.Itoa(r.replicas), seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.counts.total),
+		megabytes(r.server.events), megabytes(float64(r.counts.received)), decimals(r.server.cpu),
+		seconds(percentile(r.waits, 50)), seconds(percentile(r.waits, 100)), seconds(percentile(r.gaps, 100)),
 	}
 }
 
@@ -112,14 +102,6 @@ func restartOne(ctx context.Context, env *suite.Suite, by planner, n int, unavai
 // restart restarts a workload that is ready and returns when it is so again.
 func (w *workload) restart(ctx context.Context, p *player, log *history, n int, strategy string) (r rolled, err error) {
 	r.strategy, r.replicas = "maxUnavailable "+strategy, n
-	seen, err := w.spy(ctx)
-	if err != nil {
-		return r, err
-	}
-	requests, err := w.controls(ctx)
-	if err != nil {
-		return r, err
-	}
 	before, from := w.count.counts(), time.Now()
 	served, err := readServer(ctx, w.env.Client)
 	if err != nil {
@@ -133,25 +115,17 @@ func (w *workload) restart(ctx context.Context, p *player, log *history, n int, 
 	if err != nil {
 		return r, err
 	}
-	r.server, r.counts, r.revisions = after.since(served), w.count.counts().since(before), seen()
-	controls, err := w.controls(ctx)
-	if err != nil {
-		return r, err
-	}
-	r.controller = controls - requests
+	r.server, r.counts = after.since(served), w.count.counts().since(before)
 	if err := p.ready(ctx, n); err != nil {
 		return r, err
 	}
 	r.gaps, r.waits = log.gaps(from)
-	r.unreleased = p.late()
 	return r, nil
 }
 
 // renew has all n pods replaced, and returns when the new ones are ready.
 func (w *workload) renew(ctx context.Context, p *player, n int) error {
-	_, err := w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.StrategicMergePatchType,
-		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"bench.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
-	if err != nil {
+	if err := w.rolls(ctx); err != nil {
 		return err
 	}
 	return w.until(ctx, func(ctx context.Context) (bool, error) {
@@ -214,14 +188,10 @@ func (h *history) gaps(from time.Time) (gaps, waits []time.Duration) {
 // since returns what came after before.
 func (c counts) since(before counts) counts {
 	c.total -= before.total
-	c.podLists -= before.podLists
 	c.writes -= before.writes
 	c.conflicts -= before.conflicts
 	c.refused -= before.refused
 	c.sent -= before.sent
 	c.received -= before.received
-	for verb, n := range before.verbs {
-		c.verbs[verb] -= n
-	}
 	return c
 }

@@ -12,18 +12,14 @@ import (
 
 // Metrics of the API server, added up over their labels.
 const (
-	metricCPU      = "process_cpu_seconds_total"
-	metricAnswers  = "apiserver_response_sizes_sum"          // of GET and LIST; no other verb is measured
-	metricEvents   = "apiserver_watch_events_sizes_sum"      // of watch events, once for each watcher
-	metricRequests = "apiserver_request_body_size_bytes_sum" // of POST, PUT, PATCH and DELETE
+	metricCPU    = "process_cpu_seconds_total"
+	metricEvents = "apiserver_watch_events_sizes_sum" // of watch events, once for each watcher
 )
 
 // server is what the API server says of itself: everybody's traffic, that of the controllers included.
 type server struct {
-	// cpu is in seconds, the rest in bytes.
-	cpu, answers, events, requests float64
-	// ownerEvents are those of events that went to watchers of Deployments.
-	ownerEvents float64
+	cpu    float64 // seconds
+	events float64 // bytes
 }
 
 // readServer reads the API server's metrics.
@@ -37,13 +33,11 @@ func readServer(ctx context.Context, client kubernetes.Interface) (s server, err
 
 // parseServer reads the text form of metrics.
 func parseServer(text string) (s server, err error) {
-	sums := map[string]*float64{metricCPU: &s.cpu, metricAnswers: &s.answers, metricEvents: &s.events, metricRequests: &s.requests}
+	sums := map[string]*float64{metricCPU: &s.cpu, metricEvents: &s.events}
 	for line := range strings.Lines(text) {
 		name, rest, _ := strings.Cut(line, " ")
-		labels := ""
 		if at := strings.IndexByte(line, '{'); at >= 0 && at < len(name) {
-			end := strings.LastIndexByte(line, '}')
-			name, labels, rest = line[:at], line[at:end], line[end+1:]
+			name, rest = line[:at], line[strings.LastIndexByte(line, '}')+1:]
 		}
 		sum := sums[name]
 		if sum == nil {
@@ -54,9 +48,6 @@ func parseServer(text string) (s server, err error) {
 			return s, fmt.Errorf("the API server's metric %s: %w", name, err)
 		}
 		*sum += value
-		if name == metricEvents && strings.Contains(labels, `resource="deployments"`) {
-			s.ownerEvents += value
-		}
 	}
 	if s.cpu == 0 {
 		return s, errors.New("the API server does not tell its CPU time")
@@ -66,8 +57,5 @@ func parseServer(text string) (s server, err error) {
 
 // since returns what came after before.
 func (s server) since(before server) server {
-	return server{
-		cpu: s.cpu - before.cpu, answers: s.answers - before.answers, events: s.events - before.events,
-		requests: s.requests - before.requests, ownerEvents: s.ownerEvents - before.ownerEvents,
-	}
+	return server{cpu: s.cpu - before.cpu, events: s.events - before.events}
 }

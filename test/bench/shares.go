@@ -19,34 +19,30 @@ import (
 // sharesTimeout bounds all events of one workload.
 const sharesTimeout = 15 * time.Minute
 
-// shares measures what a change of the number of replicas costs with partitions, and without.
+// shares measures what a change of the number of replicas costs with partitions.
 func shares(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"partitions", "planned by", "replicas", "event", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
+		"planned by", "replicas", "event", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
 	}}
-	for _, partitions := range []int{0, o.partitions} {
-		for _, by := range o.planners {
-			if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions, planned by %s\n", o.members, partitions, by); err != nil {
-				return err
-			}
-			more, err := scaleWith(ctx, env, by, o.members, partitions, progress)
-			if err != nil {
-				return fmt.Errorf("%d partitions, planned by %s: %w", partitions, by, err)
-			}
-			lines = append(lines, more...)
+	for _, by := range o.planners {
+		if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions, planned by %s\n", o.members, o.partitions, by); err != nil {
+			return err
 		}
+		more, err := scaleWith(ctx, env, by, o.members, o.partitions, progress)
+		if err != nil {
+			return fmt.Errorf("planned by %s: %w", by, err)
+		}
+		lines = append(lines, more...)
 	}
 	return errors.Join(writeTable(out, "Replicas come and go", lines), o.save("shares", lines))
 }
 
-// scaleWith starts n pods, replaces all of them if they divide partitions, and then has one more, one less, and half as many more.
+// scaleWith starts n pods, replaces all of them, and then has one more, one less, and half as many more.
 func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions int, progress io.Writer) (lines [][]string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sharesTimeout, fmt.Errorf("not done after %s", sharesTimeout))
 	defer cancel()
 	d := by.mark(plain(n))
-	if partitions > 0 {
-		d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(partitions)}
-	}
+	d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(partitions)}
 	w, err := newWorkload(ctx, env, d)
 	if err != nil {
 		return nil, err
@@ -54,11 +50,7 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	b := &board{count: partitions, works: map[string][]bool{}, since: make([]time.Time, partitions)}
 	start := time.Now()
-	actors := &player{see: b.see}
-	if partitions > 0 {
-		actors.board = b
-	}
-	p, err := playWith(ctx, w, actors)
+	p, err := playWith(ctx, w, &player{see: b.see, board: b})
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +61,6 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 		replicas int
 	}{{"start", n}, {"restart", n}, {"scale", n + 1}, {"scale", n}, {"scale", n + n/2}} {
 		replicas := event.replicas
-		if event.name == "restart" && partitions == 0 {
-			continue // that is a part of its own
-		}
 		if event.name != "start" {
 			if err := w.quiet(ctx); err != nil {
 				return nil, err
@@ -96,9 +85,9 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 		took, moved, idle := b.end(start)
 		after := w.count.counts()
 		line := []string{
-			strconv.Itoa(partitions), string(by), strconv.Itoa(replicas), event.name, strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
-			strconv.Itoa(after.total - before.total), secondsOf(took), strconv.Itoa(moved), secondsOf(percentile(idle, 50)), secondsOf(percentile(idle, 100)),
-			strconv.FormatFloat(float64(after.received-before.received)/1e6, 'f', 1, 64), strconv.FormatFloat(w.cpu(ctx)-cpu, 'f', 1, 64),
+			string(by), strconv.Itoa(replicas), event.name, strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
+			strconv.Itoa(after.total - before.total), seconds(took), strconv.Itoa(moved), seconds(percentile(idle, 50)), seconds(percentile(idle, 100)),
+			megabytes(float64(after.received - before.received)), decimals(w.cpu(ctx) - cpu),
 		}
 		if _, err := fmt.Fprintln(progress, line); err != nil {
 			return nil, err
@@ -108,19 +97,17 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 	return lines, nil
 }
 
-func secondsOf(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) }
-
 // board says which pod works on which partition, as each was told.
 type board struct {
 	mu    sync.Mutex
 	count int
 	// works has the partitions of each pod that has an id.
 	works map[string][]bool
-	// since is when nobody worked on a partition any more, zero if somebody does.
+	// since is when the last work on a partition ended, zero if a pod works on it.
 	since []time.Time
 	// changed is when anything changed last.
 	changed time.Time
-	// idle are the times for which nobody worked on a partition that moved. err is the first violation.
+	// idle are the times for which no pod worked on a partition that moved. err is the first violation.
 	idle []time.Duration
 	err  error
 }
@@ -223,7 +210,7 @@ func (b *board) begin() {
 	b.idle = nil
 }
 
-// end returns how long the change took, how many partitions moved, and how long nobody worked on each.
+// end returns how long the change took, how many partitions moved, and for how long no pod worked on each.
 func (b *board) end(start time.Time) (took time.Duration, moved int, idle []time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

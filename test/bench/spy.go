@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,11 +59,4 @@ func (w *workload) bareWatch(ctx context.Context, config *rest.Config, see func(
 		}
 	}()
 	return ended, nil
-}
-
-// spy counts the events of the Deployment; the returned function says how many there were.
-func (w *workload) spy(ctx context.Context) (count func() int, err error) {
-	var events atomic.Int64
-	_, err = w.bareWatch(ctx, w.env.ControlPlane.Config(), func(time.Time, int) { events.Add(1) })
-	return func() int { return int(events.Load()) }, err
 }

@@ -55,7 +55,7 @@ func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{Namespace: ns, env: env, deployment: d.Name, count: newRequests()}
+	w := &workload{Namespace: ns, env: env, deployment: d.Name, count: &requests{}}
 	w.wire = &wire{count: w.count}
 	if agents(d) {
 		if err := w.control(ctx); err != nil {
@@ -103,7 +103,7 @@ func (w *workload) remove(ctx context.Context) error {
 }
 
 // connection returns what a process of its own would have: a token, a transport and a connection that
-// nobody shares.
+// no other process shares.
 func (w *workload) connection(ctx context.Context) (*rest.Config, error) {
 	config, err := w.Config(ctx)
 	if err != nil {

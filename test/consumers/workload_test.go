@@ -50,7 +50,7 @@ func deploy(ctx context.Context, t *testing.T, env *suite.Suite, name string, re
 	must(t, err)
 	w := &workload{t: t, suite: env, namespace: namespace, name: name}
 	deployment := suite.Deployment(name, replicas, spec)
-	// The programs have no readiness probe. So a rolling update goes on when a pod has run for a second.
+	// The programs have no readiness probe. So a rolling update replaces the next pod when the new one has run for a second.
 	deployment.Spec.MinReadySeconds = 1
 	must(t, namespace.Create(ctx, deployment))
 	t.Cleanup(func() {

@@ -44,7 +44,7 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 		w.divided(ctx, 3)
 		before = w.held(ctx, 3)
 
-		By("the controller is away: a process that ends goes on under its lock, and a new pod waits")
+		By("the controller is away: a process that is started again keeps its lock, and a new pod waits")
 		scaleController(ctx, "0")
 		lock := w.receiptOf(ctx, before[1])
 		restarts := w.restarts(ctx, before[1], idalloc)

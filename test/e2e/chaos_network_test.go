@@ -6,16 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os/exec"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,7 +50,6 @@ func within(milliseconds int) map[string]int { return map[string]int{"timeout": 
 func (c *chaos) poison(toxics ...toxic) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
 		proxy := d.on.proxy
-		before := proxy.traffic()
 		heal, err := d.on.disturb(ctx, func(ctx context.Context) error {
 			mine := slices.Clone(toxics)
 			for i := range mine {
@@ -67,15 +61,7 @@ func (c *chaos) poison(toxics ...toxic) action {
 			return "", nil, err
 		}
 		d.on.stir(ctx, d.number)
-		return "", func(ctx context.Context) error {
-			met := proxy.traffic().since(before)
-			c.mu.Lock()
-			for _, x := range toxics {
-				c.toxics[x.Type] = c.toxics[x.Type].and(met)
-			}
-			c.mu.Unlock()
-			return heal(ctx)
-		}, nil
+		return "", heal, nil
 	}
 }
 
@@ -124,86 +110,4 @@ func (v *victim) stir(ctx context.Context, number int) {
 	if _, err := client.AppsV1().Deployments(v.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "chaos"}); err != nil {
 		GinkgoWriter.Printf("stirring %s: %v\n", v.label, err)
 	}
-}
-
-// traffic is what came through a proxy, by the API server's side of it.
-type traffic struct {
-	// faults counts those that traffic met.
-	faults int
-	// answered are the bytes that the API server sent, opened and closed are connections.
-	answered, opened, closed int64
-}
-
-func (t traffic) since(before traffic) traffic {
-	d := traffic{answered: t.answered - before.answered, opened: t.opened - before.opened, closed: t.closed - before.closed}
-	if d.answered > 0 || d.closed > 0 {
-		d.faults = 1
-	}
-	return d
-}
-
-func (t traffic) and(u traffic) traffic {
-	return traffic{t.faults + u.faults, t.answered + u.answered, t.opened + u.opened, t.closed + u.closed}
-}
-
-// tap is between one proxy and the API server, and counts.
-type tap struct {
-	server                   string
-	answered, opened, closed atomic.Int64
-}
-
-// startTap returns a tap and its address. It ends with the spec.
-func startTap(ctx context.Context, server string) (t *tap, address string) {
-	GinkgoHelper()
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	t = &tap{server: server}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			pods, err := l.Accept()
-			if err != nil {
-				return // it was closed
-			}
-			running.Go(func() { t.serve(ctx, pods.(*net.TCPConn)) }) //nolint:forcetypeassert,errcheck // a TCP listener's
-		}
-	})
-	DeferCleanup(func() {
-		cancel()
-		_ = l.Close()
-		running.Wait()
-	})
-	return t, l.Addr().String()
-}
-
-// serve passes one connection on until both sides have ended it.
-func (t *tap) serve(ctx context.Context, pods *net.TCPConn) {
-	defer pods.Close() //nolint:errcheck // nobody is there to be told
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", t.server)
-	if err != nil {
-		return
-	}
-	server := c.(*net.TCPConn) //nolint:forcetypeassert,errcheck // a TCP dial's
-	defer server.Close()       //nolint:errcheck // nobody is there to be told
-	stop := context.AfterFunc(ctx, func() { _, _ = pods.Close(), server.Close() })
-	defer stop()
-	t.opened.Add(1)
-	defer t.closed.Add(1)
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		_, _ = io.Copy(server, pods) // however it ends, the other side hears of it
-		_ = server.CloseWrite()
-	})
-	_, _ = io.Copy(io.MultiWriter(counter{&t.answered}, pods), server)
-	_ = pods.CloseWrite()
-	asking.Wait()
-}
-
-// counter counts what is written to it.
-type counter struct{ n *atomic.Int64 }
-
-func (c counter) Write(b []byte) (int, error) {
-	c.n.Add(int64(len(b)))
-	return len(b), nil
 }

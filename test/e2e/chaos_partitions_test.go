@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/test/overlap"
 )
 
 // partitionFaults are for the workloads with partitions.
@@ -52,25 +50,3 @@ func (w *workload) wish(ctx context.Context, wishes map[string]string) (string, 
 
 // fewest is the lowest number of partitions that is wished for: what is below is there all the time.
 const fewest = chaosPartitions / 2
-
-// gaps says how often partitions moved that were there all the time, and for how long nobody worked on them.
-func (c *chaos) gaps(row func(format string, args ...any)) {
-	for _, v := range slices.DeleteFunc(slices.Clone(c.workloads), func(v *victim) bool { return v.divides == 0 }) {
-		counts, _, _ := v.compare() // noOverlap looks at the error
-		moves := 0
-		medians, longest := make([]time.Duration, 0, len(counts.Slots)), time.Duration(0)
-		for number, s := range counts.Slots {
-			if number >= fewest {
-				continue
-			}
-			moves += len(s.Holders) - 1
-			medians, longest = append(medians, s.MedianGap), max(longest, s.MaxGap)
-		}
-		present := slices.DeleteFunc(v.records(0), func(r overlap.Record) bool { return r.ID >= fewest })
-		slices.Sort(medians)
-		if len(medians) == 0 {
-			continue
-		}
-		row("%s\t%d\t%s\t%s\t%s", v.label, moves, medians[len(medians)/2].Round(time.Millisecond), longest.Round(time.Millisecond), describeAbsences(absences(present)))
-	}
-}

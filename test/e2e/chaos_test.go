@@ -25,17 +25,17 @@ import (
 
 // The flags of hack/chaos; without a duration there is no chaos.
 var (
-	chaosDuration = flag.Duration("chaos.duration", 0, "how long to break things; 0: not at all")                           //nolint:gochecknoglobals // a flag
-	chaosSeed     = flag.Uint64("chaos.seed", 1, "the same seed draws the same faults")                                     //nolint:gochecknoglobals // a flag
-	chaosFaults   = flag.String("chaos.faults", "", "a regular expression of the kinds of faults to draw; empty: all")      //nolint:gochecknoglobals // a flag
-	chaosRun      = flag.String("chaos.run", "", "the directory, empty or not there yet, that gets what make report reads") //nolint:gochecknoglobals // a flag
+	chaosDuration = flag.Duration("chaos.duration", 0, "how long to break things; 0: not at all")                                     //nolint:gochecknoglobals // a flag
+	chaosSeed     = flag.Uint64("chaos.seed", 1, "the same seed draws the same faults")                                               //nolint:gochecknoglobals // a flag
+	chaosFaults   = flag.String("chaos.faults", "", "a regular expression of the kinds of faults to draw; empty: all")                //nolint:gochecknoglobals // a flag
+	chaosRun      = flag.String("chaos.run", "", "the directory, empty or not there yet, that gets the logs and the page of the run") //nolint:gochecknoglobals // a flag
 )
 
 const (
 	// chaosReplicas is what each workload has at the begin and at the end.
 	chaosReplicas = 4
-	// chaosPartitions is how many those workloads have that divide some, and chaosStop for how long their work goes on after it
-	// was told to stop. Whoever does not wait for that starts other work beside it.
+	// chaosPartitions is how many those workloads have that divide some, and chaosStop how long their work takes to stop after it
+	// was told to. A watcher that does not wait for that starts other work beside it.
 	chaosPartitions = 16
 	chaosStop       = "3s"
 	// chaosFence is the strict workloads' fence-after: long enough for a machine that is busy.
@@ -67,14 +67,9 @@ type chaos struct {
 	control turn
 
 	mu sync.Mutex
-	// tally is by kind.
-	tally map[string]tally
-	// toxics is what met toxiproxy's toxics, by their types.
-	toxics map[string]traffic
+	// injected and leftOut count the faults.
+	injected, leftOut int
 }
-
-// tally counts the faults of a kind.
-type tally struct{ injected, leftOut int }
 
 // victim is a workload, with what is done to it only.
 type victim struct {
@@ -134,7 +129,7 @@ func newChaos(ctx context.Context) *chaos {
 	Expect(*chaosRun).NotTo(BeEmpty(), "set -chaos.run to a directory, as hack/chaos does")
 	w, err := history.Create(*chaosRun)
 	Expect(err).NotTo(HaveOccurred())
-	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1), tally: map[string]tally{}, toxics: map[string]traffic{}}
+	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1)}
 	c.add(ctx, "default", linked)
 	c.add(ctx, "strict", linked, strictly(chaosFence)).strict = true
 	c.add(ctx, "sidecar", sidecar, rolling("0", "1"))
@@ -167,7 +162,7 @@ func (c *chaos) add(ctx context.Context, label string, e example, changes ...cha
 	return v
 }
 
-// lingers lets the work go on for a while in a pod that is Terminating. Whoever takes it for dead gives its
+// lingers lets the work go on for a while in a pod that is Terminating. A planner that takes it for dead gives its
 // id away too early.
 func lingers(s *appsv1.DeploymentSpec) {
 	const seconds = 4
@@ -225,7 +220,7 @@ func (c *chaos) draws() []draw {
 		} else {
 			d.fault = weighted()
 		}
-		if d.everywhere { // nothing else goes on meanwhile
+		if d.everywhere { // no other fault happens meanwhile
 			d.lasts /= shorter
 		}
 		on := c.workloads
@@ -308,7 +303,7 @@ func (c *chaos) inject(ctx context.Context, d draw) {
 		f.Workload = d.on.label
 	}
 	undo, err := d.begin(ctx, &f)
-	c.count(d.kind, err == nil)
+	c.count(err == nil)
 	if err != nil {
 		GinkgoWriter.Printf("%s: %s %s: %v\n", time.Now().Format(time.TimeOnly), d.kind, f.Workload, err)
 		return
@@ -324,7 +319,7 @@ func (c *chaos) inject(ctx context.Context, d draw) {
 		f.Until = overlap.Now()
 	}
 	GinkgoWriter.Printf("%s: %s %s %s\n", time.Now().Format(time.TimeOnly), d.kind, f.Workload, f.What)
-	Expect(c.history.Fault(f)).To(Succeed())
+	c.history.Fault(f)
 }
 
 // begin begins a fault, for which it waits a while when there is nothing to break yet.

@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -66,23 +65,7 @@ func controllerByManifests(ctx context.Context) {
 	Expect(w.kubectl(ctx, "apply", "-k", assignFolder)).Error().NotTo(HaveOccurred())
 	Expect(w.kubectlIn(ctx, manifests, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 	Expect(w.kubectl(ctx, "rollout", "status", "deployment/idalloc-controller", "--timeout=2m")).Error().NotTo(HaveOccurred())
-	probe := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: "probe-", Labels: map[string]string{assignLabel: "controller"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: "c0ffee", Controller: new(true)}},
-		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}},
-	}
-	Eventually(func(g Gomega, ctx context.Context) {
-		options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, probe, options)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(pod.Spec.SchedulingGates).To(HaveLen(1))
-		refused := probe.DeepCopy()
-		refused.OwnerReferences = nil
-		_, err = client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, refused, options)
-		g.Expect(err).To(MatchError(ContainSubstring("a pod by itself has nothing to number it by")))
-	}).WithContext(ctx).Should(Succeed())
+	inForce(ctx, metav1.NamespaceDefault, metav1.ObjectMeta{Labels: map[string]string{assignLabel: "controller"}}, HaveField("Spec.SchedulingGates", HaveLen(1)))
 }
 
 // expectEnvironment sees that each pod's variable has the id that its label says.

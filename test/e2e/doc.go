@@ -15,5 +15,5 @@
 //
 // hack/chaos starts one more spec, with -chaos.duration: for that long, faults that -chaos.seed draws hit
 // five workloads, the network before the API server, and the control plane; then all has to settle.
-// CHAOS_TOXIPROXY is toxiproxy's server. What make report reads goes into -chaos.run.
+// CHAOS_TOXIPROXY is toxiproxy's server. The logs and the page of the run go into -chaos.run.
 package e2e

@@ -140,7 +140,7 @@ func life(e example) {
 	}, SpecTimeout(3*patience))
 }
 
-// expectReplaced: a new pod has the id, and nobody else moved.
+// expectReplaced: a new pod has the id, and no other pod moved.
 func expectReplaced(before, after holders, freed int) {
 	GinkgoHelper()
 	for id, pod := range before {

@@ -16,7 +16,6 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -57,7 +56,7 @@ var _ = Describe("A Deployment with a label and nothing else about idalloc", fun
 })
 
 var _ = Describe("A Deployment with a label, in strict mode", Serial, func() {
-	It("has all ids again when a node is lost, by the policy and by kubectl idalloc inject, while nobody deletes anything", func(ctx SpecContext) {
+	It("has all ids again when a node is lost, by the policy and by kubectl idalloc inject, although no person deletes anything", func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
 		byPolicy, byCommand := prepare(ctx, files, 2, bare, onBothNodes, fenced), prepare(ctx, files, 2, bare, onBothNodes, fenced)
@@ -107,35 +106,43 @@ func bare(s *appsv1.DeploymentSpec) {
 	pod.Volumes = slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == idalloc || v.Name == "token" })
 }
 
-// injectByPolicy installs config/inject until the spec ends, and waits until it is in force. Policies that the cluster had before stay.
+// injectByPolicy has config/inject in force until the spec ends.
 func injectByPolicy(ctx context.Context, namespace string) {
 	GinkgoHelper()
-	kubectl := (&workload{namespace: namespace}).kubectl
-	_, err := client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Get(ctx, "idalloc-inject", metav1.GetOptions{})
-	if err != nil {
-		Expect(err).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	install(ctx, injectFolder, "mutatingadmissionpolicybinding/idalloc-inject")
+	inForce(ctx, namespace, metav1.ObjectMeta{
+		Labels: map[string]string{injectLabel: "true"}, Annotations: map[string]string{"inject.idalloc.dev/service-account": "default"},
+	}, HaveField("Annotations", HaveKeyWithValue(injectedKey, "true")))
+}
+
+// install applies a folder until the spec ends. What the cluster had before stays.
+func install(ctx context.Context, folder, binding string) {
+	GinkgoHelper()
+	kubectl := (&workload{namespace: metav1.NamespaceDefault}).kubectl
+	if _, err := kubectl(ctx, "get", binding); err != nil {
+		Expect(err).To(MatchError(ContainSubstring("NotFound")))
 		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
-			Expect(kubectl(ctx, "delete", "-k", injectFolder)).Error().NotTo(HaveOccurred())
+			Expect(kubectl(ctx, "delete", "-k", folder)).Error().NotTo(HaveOccurred())
 		}, NodeTimeout(patience))
 	}
-	Expect(kubectl(ctx, "apply", "-k", injectFolder)).Error().NotTo(HaveOccurred())
-	probe := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: "probe-", Labels: map[string]string{injectLabel: "true"}, Annotations: map[string]string{"inject.idalloc.dev/service-account": "default"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: "c0ffee", Controller: new(true)}},
-		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}},
+	Expect(kubectl(ctx, "apply", "-k", folder)).Error().NotTo(HaveOccurred())
+}
+
+// inForce waits until the policies change a pod that a controller makes with these labels, and refuse one by itself.
+func inForce(ctx context.Context, namespace string, meta metav1.ObjectMeta, changed OmegaMatcher) {
+	GinkgoHelper()
+	meta.GenerateName = "probe-"
+	alone := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}}}
+	made := alone.DeepCopy()
+	made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: "c0ffee", Controller: new(true)}}
+	create := func(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+		return client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	}
-	Eventually(func(g Gomega, ctx context.Context) {
-		options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-		pod, err := client.CoreV1().Pods(namespace).Create(ctx, probe, options)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(pod.Annotations).To(HaveKeyWithValue(injectedKey, "true"))
-		refused := probe.DeepCopy()
-		refused.OwnerReferences = nil
-		_, err = client.CoreV1().Pods(namespace).Create(ctx, refused, options)
-		g.Expect(err).To(MatchError(ContainSubstring("a pod by itself has nothing to number it by")))
-	}).WithContext(ctx).Should(Succeed())
+	Eventually(create).WithContext(ctx).WithArguments(made).Should(changed)
+	Eventually(func(ctx context.Context) error {
+		_, err := create(ctx, alone)
+		return err
+	}).WithContext(ctx).Should(MatchError(ContainSubstring("a pod by itself has nothing to number it by")))
 }
 
 // applyInjected is apply, by "kubectl idalloc inject -f - | kubectl apply -f -".

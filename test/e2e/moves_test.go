@@ -65,31 +65,6 @@ var _ = Describe("Pods of a Deployment that is deleted without them", func() {
 	}, SpecTimeout(4*patience))
 })
 
-var _ = Describe("Two Deployments with one selector", func() {
-	It("have ids and partitions of their own, and do not disturb each other", func(ctx SpecContext) {
-		w := prepare(ctx, run, 3, sharingRun)
-		w.divide(movedPartitions)
-		w.apply(ctx)
-		w.permit(ctx, "deployments", twin)
-		w.worksFor(ctx, "Deployment/"+name)
-		other := *w
-		other.probes = probeDirectory()
-		d := other.twin()
-		volumes := d.Spec.Template.Spec.Volumes
-		volumes[slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.Name == probeVolume })].HostPath.Path = other.probes
-		w.create(ctx, d)
-		other.worksFor(ctx, "Deployment/"+twin)
-		w.worksFor(ctx, "Deployment/"+name)
-
-		By("rolling the first one")
-		w.restart(ctx)
-		Expect(w.kubectl(ctx, "rollout", "status", "deployment", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
-		w.worksFor(ctx, "Deployment/"+name)
-		other.worksFor(ctx, "Deployment/"+twin)
-		other.expectNoOverlap()
-	}, SpecTimeout(4*patience))
-})
-
 // sharingRun has idalloc run start a program that works on the partitions that the files name.
 func sharingRun(s *appsv1.DeploymentSpec) {
 	pod := &s.Template.Spec

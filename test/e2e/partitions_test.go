@@ -10,14 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/overlap"
@@ -26,9 +24,9 @@ import (
 const (
 	// failoverAfter is that of the specs.
 	failoverAfter = "5s"
-	// filePartitions are fewer: whoever reads files looks at each.
+	// filePartitions are fewer: a program that reads files looks at each.
 	filePartitions = 16
-	// fresh is how old the last sample of work that goes on may be.
+	// fresh is how old the last sample of work that has not stopped may be.
 	fresh = 2 * time.Second
 )
 
@@ -100,55 +98,6 @@ func (w *workload) row(ctx context.Context) string {
 	owner, err := w.owner(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	return owner.Annotations[assignment.PartitionOwnersKey]
-}
-
-// watchWrites counts the writes of the assignment or of the partitions until the spec ends.
-func (w *workload) watchWrites(ctx context.Context) *atomic.Int64 {
-	GinkgoHelper()
-	stream, err := client.AppsV1().Deployments(w.namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stream.Stop)
-	var writes atomic.Int64
-	go func() {
-		before := ""
-		for e := range stream.ResultChan() {
-			d, ok := e.Object.(*appsv1.Deployment)
-			if !ok {
-				continue
-			}
-			texts := make([]string, 0, len(assignment.Keys()))
-			for _, key := range assignment.Keys() {
-				texts = append(texts, d.Annotations[key])
-			}
-			if now := strings.Join(texts, "\n"); now != before {
-				before = now
-				writes.Add(1)
-			}
-		}
-	}()
-	return &writes
-}
-
-// moves says what an event cost: how many partitions have moved since, and for how long nobody worked on them.
-func (w *workload) moves(what string, since int64, writes int64) {
-	GinkgoHelper()
-	took := time.Duration(overlap.Now() - since)
-	records, err := overlap.Read(w.probes)
-	Expect(err).NotTo(HaveOccurred())
-	report, err := overlap.Check(slices.DeleteFunc(records, func(r overlap.Record) bool { return r.Before < since }))
-	Expect(err).NotTo(HaveOccurred())
-	var free []time.Duration
-	for _, slot := range report.Slots {
-		if len(slot.Holders) > 1 {
-			free = append(free, slot.MaxGap)
-		}
-	}
-	slices.Sort(free)
-	line := fmt.Sprintf("%s: all is worked on after %s, %d partitions have another pod", what, took.Round(100*time.Millisecond), len(free))
-	if len(free) > 0 {
-		line += fmt.Sprintf(", nobody worked on them for %s (median), %s (longest)", free[len(free)/2].Round(time.Millisecond), free[len(free)-1].Round(time.Millisecond))
-	}
-	reportf("partitions", "%s, %d writes of the owner", line, writes)
 }
 
 // sharing is the sidecar example with a program that works on the partitions that the files name, and a drain hook that asks it.

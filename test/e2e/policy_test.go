@@ -33,14 +33,7 @@ func enforcePolicy(ctx context.Context) {
 	GinkgoHelper()
 	w := newWorkload(ctx, linked)
 	w.manifest.deployment.Spec.Replicas = new(int32(0))
-	_, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(ctx, "idalloc", metav1.GetOptions{})
-	if err != nil {
-		Expect(err).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
-		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
-			Expect(w.kubectl(ctx, "delete", "-k", policyFolder)).Error().NotTo(HaveOccurred())
-		}, NodeTimeout(patience))
-	}
-	Expect(w.kubectl(ctx, "apply", "-k", policyFolder)).Error().NotTo(HaveOccurred())
+	install(ctx, policyFolder, "validatingadmissionpolicybinding/idalloc")
 	w.apply(ctx)
 	w.limited(ctx)
 	DeferCleanup(func(ctx SpecContext) { w.limited(ctx) }, NodeTimeout(patience)) //nolint:contextcheck // the same

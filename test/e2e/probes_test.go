@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -20,32 +19,6 @@ func (w *workload) records(since int64) []overlap.Record {
 	all, err := overlap.Read(w.probes)
 	Expect(err).NotTo(HaveOccurred())
 	return slices.DeleteFunc(all, func(r overlap.Record) bool { return r.Before < since })
-}
-
-// absences is, for each id, the longest time in which nobody showed it.
-func absences(records []overlap.Record) map[int]time.Duration {
-	slices.SortFunc(records, func(a, b overlap.Record) int { return cmp.Compare(a.Before, b.Before) })
-	longest, last := map[int]time.Duration{}, map[int]int64{}
-	for _, r := range records {
-		if r.ID == overlap.None {
-			continue
-		}
-		if before, seen := last[r.ID]; seen {
-			longest[r.ID] = max(longest[r.ID], time.Duration(r.After-before))
-		}
-		last[r.ID] = r.Before
-	}
-	return longest
-}
-
-// describeAbsences returns the median and the maximum over the ids.
-func describeAbsences(longest map[int]time.Duration) string {
-	all := make([]time.Duration, 0, len(longest))
-	for _, d := range longest {
-		all = append(all, d.Round(time.Millisecond))
-	}
-	slices.Sort(all)
-	return fmt.Sprintf("median %s, max %s of %d ids", all[len(all)/2], all[len(all)-1], len(all))
 }
 
 // expectUninterrupted: since then, each of these pods showed its id under one token in every sample.

@@ -28,9 +28,8 @@ import (
 // starts afresh instead, which ends its connections.
 type toxiproxy struct {
 	program string
-	// address and port are where the pods reach it, upstream is the tap's address, api that of its own API.
+	// address and port are where the pods reach it, upstream is the API server's address, api that of its own API.
 	address, port, upstream, api string
-	tap                          *tap
 	// faults is for one fault at a time: what ends one ends all.
 	faults turn
 	cmd    *exec.Cmd
@@ -60,7 +59,7 @@ func startToxiproxy(ctx context.Context) *toxiproxy {
 			t.address = a.Address
 		}
 	}
-	t.tap, t.upstream = startTap(ctx, server.Host)
+	t.upstream = server.Host
 	t.api = net.JoinHostPort("127.0.0.1", freePort(ctx))
 	DeferCleanup(t.stop)
 	Expect(t.start(ctx)).To(Succeed())
@@ -132,11 +131,6 @@ func (t *toxiproxy) add(ctx context.Context, toxics ...toxic) error {
 		}
 	}
 	return nil
-}
-
-// traffic returns what came through so far.
-func (t *toxiproxy) traffic() traffic {
-	return traffic{answered: t.tap.answered.Load(), opened: t.tap.opened.Load(), closed: t.tap.closed.Load()}
 }
 
 // disable cuts the connections and refuses new ones.

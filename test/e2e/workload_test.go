@@ -46,7 +46,7 @@ const (
 )
 
 // command returns that of the program's container in the one image of the suite. test/worker logs what the program
-// of the example reads, or works in its place where nobody else can see under which id it does.
+// of the example reads, or works in its place where no other program can see under which id it does.
 func (e example) command() []string {
 	switch e {
 	case linked, partitions, variable:

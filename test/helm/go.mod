@@ -1,4 +1,4 @@
-// The chart's tests are a module of their own: nobody who uses idalloc has to know of Helm's libraries.
+// The chart's tests are a module of their own: programs that link idalloc do not depend on Helm's libraries.
 module github.com/idalloc/idalloc/test/helm
 
 go 1.26.8

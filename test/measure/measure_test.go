@@ -27,7 +27,7 @@ func TestMeasures(t *testing.T) {
 		},
 		"two change places": {placement.Owners{0: placement.Of(0), 1: placement.Of(1)}, placement.Owners{0: placement.Of(1), 1: placement.Of(0)}, 0, 0, 2},
 		"one has all":       {placement.Owners{0: placement.Of(0), 1: placement.Of(1)}, placement.Owners{0: placement.Between(0, 3), 1: {}}, 2, 0.5, 3},
-		"nobody is left":    {placement.Owners{0: placement.Of(0), 1: placement.Of(1)}, placement.Owners{}, 0, 0, 0},
+		"no member is left": {placement.Owners{0: placement.Of(0), 1: placement.Of(1)}, placement.Owners{}, 0, 0, 0},
 	} {
 		if got := BalanceDegree(c.after); math.Abs(got-c.balance) > 1e-12 {
 			t.Errorf("%s: the balance degree is %v, want %v", name, got, c.balance)

@@ -12,7 +12,7 @@ type result struct {
 	two []string
 	// yields is the shortest history in which a pod gives way although its lock says that it holds the slot, nil if there is none.
 	yields []string
-	// moments counts the worlds in which two are at work on one thing after somebody removed a receipt, and nobody has heard of it yet.
+	// moments counts the worlds in which two are at work on one thing after a client removed a receipt, and neither has heard of it yet.
 	moments int
 	// stuck counts the worlds from which the pods cannot come to hold all slots any more, without another fault.
 	stuck int

@@ -64,7 +64,7 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 	t.Logf("%d states in all", all)
 }
 
-// Somebody who removes the receipt of a live pod breaks what the proof assumes. Then two may be at work until both have heard of it, and not
+// A client that removes the receipt of a live pod breaks what the proof assumes. Then two may be at work until both have heard of it, and not
 // for good.
 func TestARemovedReceiptHeals(t *testing.T) {
 	r := explore(budget{pods: 2, slots: 1, writes: 4, unanswered: 1, removed: 1})
@@ -91,7 +91,7 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 			b.without = without
 			r := explore(b)
 			if r.two == nil && r.yields == nil {
-				t.Fatalf("nobody noticed in %d states", r.states)
+				t.Fatalf("no process noticed in %d states", r.states)
 			}
 			t.Logf("%d states\n%s", r.states, strings.Join(append(r.two, r.yields...), "\n"))
 		})

@@ -105,7 +105,7 @@ func (*model) letGoLate(w world, id int) []edge {
 	return []edge{{pod: int(l.holder % mostPods), what: "gets its late write that lets its Lease go", to: to, fault: true}}
 }
 
-// strip has somebody else remove a Lease.
+// strip has another client remove a Lease.
 func strip(w world, id int) []edge {
 	l := w.leases[id]
 	if w.stripped == 0 || l.holder == nobody || l.expired {
@@ -117,7 +117,7 @@ func strip(w world, id int) []edge {
 	if l.holder < mostPods {
 		to.pods[l.holder].misled = true
 	}
-	return []edge{{pod: int(l.holder % mostPods), what: "loses its Lease to somebody", to: to, fault: true}}
+	return []edge{{pod: int(l.holder % mostPods), what: "loses its Lease to another client", to: to, fault: true}}
 }
 
 // faults returns what may happen to a pod that it does not do itself.
@@ -176,7 +176,7 @@ func (m *model) faults(w world, i int) (out []edge) {
 		})
 	}
 	if w.removed > 0 && p.receipt.state != int8(receipt.None) {
-		add("loses its receipt to somebody", func(to *world, q *pod) {
+		add("loses its receipt to another client", func(to *world, q *pod) {
 			to.removed--
 			q.wrote++
 			q.receipt = written{lock{share: nothing()}, q.wrote}

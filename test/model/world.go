@@ -49,9 +49,9 @@ type budget struct {
 	writes uint8
 	// crashes, unanswered, replaced, cut, forced, overdue, removed and stripped are how often that happens: a process ends, a write gets no answer,
 	// a pod is replaced under its name after its processes ended, a strict pod has no contact, a strict pod is deleted by force while it works, a
-	// strict pod outlives its grace period, and somebody else removes a receipt, or a Lease.
+	// strict pod outlives its grace period, and another client removes a receipt, or a Lease.
 	crashes, unanswered, replaced, cut, forced, overdue, removed, stripped uint8
-	// outlives says that work goes on when its process ends.
+	// outlives says that work does not stop when its process ends.
 	outlives bool
 	without  step
 	// progress has it look for worlds from which the slots cannot come to be held.

@@ -29,7 +29,7 @@ type Report struct {
 type Slot struct {
 	// Holders are the pods that showed the id, in order, one after a change of the holder.
 	Holders []string
-	// MedianGap and MaxGap are the times in which nobody showed the id between two holders.
+	// MedianGap and MaxGap are the times between two holders in which no pod showed the id.
 	MedianGap, MaxGap time.Duration
 }
 

@@ -2,7 +2,7 @@
 // idalloc for anything.
 //
 // Every program appends what it sees to a log of its own every few milliseconds (Writer). The time is
-// the host's monotonic clock, which all containers of one host share and nobody can set. Afterwards
+// the host's monotonic clock, which all containers of one host share and no program can set. Afterwards
 // Check compares the logs of all pods.
 //
 // It proves overlaps, not their absence: what is shorter than the distance of two samples may escape.

@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 			"a/v has token 1 after a/u had 1; a later holder needs a higher one"},
 		"a successor with a token of its own": {slices.Concat(of("u", shows("a", 0, 100, 3, 1)), of("v", shows("a", 110, 200, 3, 2))), ""},
 		"out of range":                        {shows("a", 0, 100, 5, 1), "id 5 of a is not in [0, 5)"},
-		"nobody ever had an id":               {shows("a", 0, 100, overlap.None, 0), overlap.ErrNoSamples.Error()},
+		"no pod ever had an id":               {shows("a", 0, 100, overlap.None, 0), overlap.ErrNoSamples.Error()},
 		"two boots mixed":                     {slices.Concat(shows("a", 100, 200, 3, 1), shows("a", 0, 50, 3, 1)), "runs backwards"},
 		"slow clock reading hides no overlap that was none": {[]overlap.Record{
 			// b was suspended between reading the clock and the id: it may have got the id at any time up to 120.

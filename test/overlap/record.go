@@ -133,7 +133,7 @@ const logMode fs.FileMode = 0o666
 // NewWriter opens the log of pod in dir, which must exist. A log that is there is continued. uid is the pod's, empty where it is not
 // known: then a successor under the same name is taken for the same pod.
 func NewWriter(dir, pod, uid string) (*Writer, error) {
-	f, err := os.OpenFile(filepath.Join(dir, pod+Suffix), os.O_CREATE|os.O_APPEND|os.O_WRONLY, logMode) //nolint:gosec // read by whoever runs the test
+	f, err := os.OpenFile(filepath.Join(dir, pod+Suffix), os.O_CREATE|os.O_APPEND|os.O_WRONLY, logMode) //nolint:gosec // read by the user who runs the test
 	if err != nil {
 		return nil, fmt.Errorf("overlap: %w: may the user of this process write to the probe directory?", err)
 	}

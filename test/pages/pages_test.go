@@ -198,7 +198,7 @@ func TestArchitectureNamesFunctionsThatThereAre(t *testing.T) {
 	}
 }
 
-// The pages that people read from the beginning must stay short. Nobody reads the two that are made from the code, or the changes, in that way.
+// The pages that people read from the beginning must stay short. The two that are made from the code, and the changes, are only looked up.
 func TestThePagesAreShort(t *testing.T) {
 	const together = 40_450
 	all, sum := pages(t), 0

@@ -35,18 +35,18 @@
 //   - Programs (world/work.go): Run and Start; work that needs its time to stop, that cannot be stopped at the moment,
 //     or that runs on over a new count; revisions with another fence-after, or without strict mode beside others
 //     with it.
-//   - Partitions (world/partitions.go): work on some of them stops while the rest goes on, some pods never yield, and some
+//   - Partitions (world/partitions.go): work on some of them stops while the rest continues, some pods never yield, and some
 //     revisions work on none. These programs use the allocator as idalloc.RunPartitions does.
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is
-//     over. That of watch goes on while the watcher is started again, with a hook or without. So does its work on
+//     over. That of watch continues while the watcher is started again, with a hook or without. So does its work on
 //     partitions (world/beside_partitions.go).
-//   - Woes (world/woes.go, world/hang.go): writes that somebody undoes, work on partitions that hangs, and programs that end for good
+//   - Woes (world/woes.go, world/hang.go): writes that another client undoes, work on partitions that hangs, and programs that end for good
 //     while their pods live.
-//   - Somebody who runs "idalloc gc" (world/sweep.go).
+//   - A person who runs "idalloc gc" (world/sweep.go).
 //   - Time (package clock).
 //   - Held-up requests (world/holdup.go): any request of any process waits before it is sent, before it is applied or before its
 //     answer arrives. It waits for a drawn time or until others got on, while other faults happen.
-//   - Suspend: everything by which a process hears of anything stands still until it goes on, and so does its
+//   - Suspend: everything by which a process hears of anything stands still until it is resumed, and so does its
 //     work: requests, watches, timers of its clock.
 //
 // # One seed, one history

@@ -158,7 +158,7 @@ func playIn(ctx context.Context, program string, args []string, add func(Result)
 		return 0, errors.Join(err, results.Close())
 	}
 	begun, ended, err := hear(results, add)
-	_ = results.Close() // a worker that goes on finds that nobody listens
+	_ = results.Close() // a worker that is not done finds that the reader has closed
 	failed := worker.Wait()
 	busy = worker.ProcessState.UserTime() + worker.ProcessState.SystemTime()
 	if err == nil && (failed != nil || !ended) {

@@ -61,7 +61,7 @@ func shows(w *world.World, p *world.Process) *identity.Identity {
 	return p.Belief()
 }
 
-// Write writes the run of a history into dir, an empty directory, for "make report".
+// Write writes the run of a history with its page into dir, an empty directory.
 func (c *Chronicle) Write(dir string, r Result) error {
 	w, err := history.Create(dir)
 	if err != nil {
@@ -77,16 +77,14 @@ func (c *Chronicle) Write(dir string, r Result) error {
 			mark.Until = int64(min(f.At+f.Lasts, r.Healed))
 		}
 		delete(rest, f.Name) // the page counts the marks
-		if err := w.Fault(mark); err != nil {
-			return err
-		}
+		w.Fault(mark)
 	}
 	if err := w.Records(world.OwnerName, c.records); err != nil {
 		return err
 	}
 	return w.Close(history.Summary{
 		Title: fmt.Sprintf("A simulated history: seed %d", r.Seed), Seed: strconv.FormatUint(r.Seed, 10), Histories: 1, Steps: int64(r.Steps),
-		Faults: rest, Violations: r.Violations, Judged: true,
+		Counts: rest, Violations: r.Violations,
 		Notes: []string{
 			"Time is virtual. The faults end after " + r.Healed.Round(time.Millisecond).String() + "; then everything has to settle.",
 			"A process whose pod was deleted by force is not drawn from then on, unless it has strict mode: nothing is promised for it.",

@@ -166,7 +166,7 @@ func (h playing) scale() bool {
 	return settled
 }
 
-// forged has somebody forge what idalloc proposes, in a settled workload: nobody's work stops for it, and it is repaired.
+// forged has another client forge what idalloc proposes, in a settled workload: no work stops for it, and it is repaired.
 func (h playing) forged() bool {
 	d := h.world.Dice("forged")
 	if !d.Chance(0.5) {
@@ -182,10 +182,10 @@ func (h playing) forged() bool {
 		h.world.Alone(func() { faults.Forge(h.world, d) })
 		h.sleep(d.Tail(5 * time.Second))
 	}
-	return h.settle("after somebody forged rows and requests", h.judge.Settled)
+	return h.settle("after a client forged rows and requests", h.judge.Settled)
 }
 
-// brief has the API server be away for less than strict mode promises to survive: nobody's id ends.
+// brief has the API server be away for less than strict mode promises to survive: no pod loses its id.
 func (h playing) brief() bool {
 	w := h.world
 	d := w.Dice("brief")

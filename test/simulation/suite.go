@@ -52,7 +52,7 @@ func (s *Suite) Bind(f *flag.FlagSet) {
 	f.StringVar(&s.profile, "profile", "", "play only seeds that are strict, default or linked, or of a resource: words separated by commas")
 	f.StringVar(&s.only, "only", "", "with -seed: of the drawn faults only these, by index")
 	f.StringVar(&s.history, "history", "", "with -seed: write the history into this file (a whole path); the faults are not shrunk")
-	f.StringVar(&s.report, "report", "", "with -seed: write what make report makes a page of into this empty directory (a whole path); the faults are not shrunk")
+	f.StringVar(&s.report, "report", "", "with -seed: write the history's page into this empty directory (a whole path); the faults are not shrunk")
 	f.BoolVar(&s.exact, "exact", !raceEnabled, "play in programs that are built with an overlay of Go's runtime, so that a seed gives one history")
 	f.IntVar(&s.workers, "workers", 0, "how many programs play at once; 0 is one for each processor")
 	f.StringVar(&s.results, "results", "", "write a line of JSON per seed into this file")

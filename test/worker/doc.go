@@ -16,5 +16,5 @@
 //	PROBE_DIR           the directory of the logs; each pod appends to PROBE_DIR/<pod>.log, or for each partition to PROBE_DIR/<pod>#<number>.log
 //	POD_NAME, POD_UID   whose log it is; without a name, the host's, which is the pod's in a container
 //
-// STOP_TIME is for how long the work goes on after it was told to stop; 50ms by default. The files are in IDALLOC_DIR. What linked reads from its environment is described in linked.go.
+// STOP_TIME is how long the work takes to stop after it was told to; 50ms by default. The files are in IDALLOC_DIR. What linked reads from its environment is described in linked.go.
 package main

@@ -153,7 +153,7 @@ func (s *share) answer(ctx context.Context, w http.ResponseWriter, r *http.Reque
 			return
 		}
 	}
-	log.Printf("the work on %q has stopped, and goes on on %d partitions", set, len(s.working)) //nolint:gosec // a set prints as digits, commas and dashes
+	log.Printf("the work on %q has stopped, and %d partitions are left", set, len(s.working)) //nolint:gosec // a set prints as digits, commas and dashes
 }
 
 // askStopped is the drain hook: it fails unless the program of the pod's other container has stopped.

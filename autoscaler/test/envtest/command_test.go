@@ -1,62 +1,21 @@
 package envtest
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/test/envtest/process"
 )
-
-// log is what a process has written so far.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// String returns all that was written.
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// prometheus answers a query with the loads of the workload.
-func (w *scaled) prometheus() string {
-	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		reading, err := w.Read(r.Context())
-		if err != nil {
-			http.Error(out, err.Error(), http.StatusBadGateway)
-			return
-		}
-		separator := ""
-		_, _ = io.WriteString(out, `{"status":"success","data":{"resultType":"vector","result":[`)
-		for p, v := range reading.Values {
-			_, _ = fmt.Fprintf(out, `%s{"metric":{"partition":"%d"},"value":[0,"%g"]}`, separator, p, v)
-			separator = ","
-		}
-		_, _ = io.WriteString(out, "]}}")
-	}))
-	DeferCleanup(server.Close)
-	return server.URL
-}
 
 var _ = Describe("The command", func() {
 	It("scales with the flags of the example, shows metrics, and gives the lease back", func(ctx SpecContext) {
@@ -70,7 +29,7 @@ var _ = Describe("The command", func() {
 
 		cmd := exec.Command(autoscaler, "run", "deployment/"+name, "-n", w.Name, "--capacity=100", "--max-replicas=20", "--source=prometheus", "--source-url="+w.prometheus(), //nolint:gosec // the program under test, which ends below
 			"--prometheus-query=q", "--period=200ms", "--window=1s", "--every=1s", "--after-up=2s", "--http-address="+address)
-		said := &log{}
+		said := gbytes.NewBuffer()
 		cmd.Stdout, cmd.Stderr = said, said
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME=autoscaler-0", "IDALLOC_AUTOSCALER_AFTER_DOWN=3s")
 		group, err := process.NewGroup()
@@ -80,12 +39,12 @@ var _ = Describe("The command", func() {
 		DeferCleanup(func() {
 			running.Kill()
 			<-running.Done()
-			GinkgoWriter.Println(said)
+			GinkgoWriter.Println(string(said.Contents()))
 		})
 
-		w.loads(250)
+		w.load.Store(250)
 		w.settles(ctx, 3)
-		w.loads(60)
+		w.load.Store(60)
 		w.settles(ctx, 1)
 		metrics := func() string {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
@@ -103,11 +62,11 @@ var _ = Describe("The command", func() {
 			ContainSubstring(`idalloc_autoscaler_decisions_total{action="scale",`+whose+`,reason="Overload"} 1`),
 			ContainSubstring(`idalloc_autoscaler_decisions_total{action="scale",`+whose+`,reason="Empty"} 1`),
 		))
-		Expect(said.String()).To(ContainSubstring("id 0 has 250 of 100 units/s: scale from 1 to 3 pods"))
+		Expect(string(said.Contents())).To(ContainSubstring("id 0 has 250 of 100 units/s: scale from 1 to 3 pods"))
 
 		running.Signal(syscall.SIGTERM)
 		Eventually(running.Done()).WithContext(ctx).Should(BeClosed())
-		Expect(running.ExitCode()).To(BeZero(), said.String())
+		Expect(running.ExitCode()).To(BeZero(), string(said.Contents()))
 		found, err := env.Client.CoordinationV1().Leases(w.Name).Get(ctx, lease, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(*found.Spec.HolderIdentity).To(BeEmpty())

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
-	"sync"
-	"time"
+	"strings"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,9 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/autoscaler/internal/decide"
-	"github.com/idalloc/idalloc/autoscaler/internal/loop"
-	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -29,7 +29,6 @@ import (
 const (
 	name       = "worker"
 	partitions = 12
-	capacity   = 100.0
 	// lease is the name of the Lease that the autoscaler's Role names.
 	lease = "idalloc-autoscaler-deployment.worker"
 )
@@ -42,8 +41,8 @@ type scaled struct {
 	store  *store.Store // the admin's
 	config *rest.Config // the autoscaler's
 
-	mu   sync.Mutex
-	load func(partition int) (float64, error)
+	// load is what all partitions together grow by in a second.
+	load atomic.Int64
 	// broken are the rules that a moment of the owner broke.
 	broken []error
 }
@@ -77,46 +76,33 @@ func deploy(ctx SpecContext) *scaled {
 		assignment.PartitionFailoverAfterKey: "2s",
 	}
 	Expect(w.Create(ctx, d)).To(Succeed())
-	w.loads(50)
+	w.load.Store(50)
 	w.follow(ctx)
 	w.settles(ctx, 1)
 	return w
 }
 
-// loads has all partitions together grow this fast, each alike.
-func (w *scaled) loads(total float64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.load = func(int) (float64, error) { return total / partitions, nil }
-}
-
-// Read makes the workload a source of its loads.
-func (w *scaled) Read(context.Context) (monitor.Reading, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r := monitor.Reading{At: time.Now(), Values: map[int]float64{}}
-	for p := range partitions {
-		var err error
-		if r.Values[p], err = w.load(p); err != nil {
-			return r, err
+// prometheus answers a query with the loads of the partitions, which are all alike.
+func (w *scaled) prometheus() string {
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		series := make([]string, partitions)
+		for p := range series {
+			series[p] = fmt.Sprintf(`{"metric":{"partition":"%d"},"value":[0,"%g"]}`, p, float64(w.load.Load())/partitions)
 		}
-	}
-	return r, nil
-}
-
-// moment is what the owner says.
-func (w *scaled) moment(ctx context.Context) workload.Moment {
-	GinkgoHelper()
-	m, err := workload.Workload{Store: w.store, Ref: w.ref}.Read(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	return m
+		_, _ = io.WriteString(out, `{"status":"success","data":{"resultType":"vector","result":[`+strings.Join(series, ",")+"]}}")
+	}))
+	DeferCleanup(server.Close)
+	return server.URL
 }
 
 // settles waits until so many pods are asked for, and their ids own all partitions.
 func (w *scaled) settles(ctx context.Context, pods int) {
 	GinkgoHelper()
 	Eventually(func() error {
-		m := w.moment(ctx)
+		m, err := workload.Workload{Store: w.store, Ref: w.ref}.Read(ctx)
+		if err != nil {
+			return err
+		}
 		owned := 0
 		for _, set := range m.Row {
 			owned += set.Len()
@@ -147,9 +133,7 @@ func (w *scaled) follow(ctx SpecContext) {
 			if err == nil && last != nil {
 				err = lawful(*last, now)
 			}
-			w.mu.Lock()
 			w.broken = append(w.broken, err)
-			w.mu.Unlock()
 			last = &now
 		}
 	}()
@@ -161,8 +145,7 @@ func (w *scaled) follow(ctx SpecContext) {
 	})
 }
 
-// lawful checks that a target names members only, and that only ids go that own nothing. What a hand does is not judged: the spec of a
-// hand on kubectl scale has no other client scale down.
+// lawful checks that a target names members only, and that only ids go that own nothing.
 func lawful(before, after store.Owner) error {
 	row := assignment.Row{}
 	if p := before.Record.State.Row; p != nil {
@@ -175,7 +158,7 @@ func lawful(before, after store.Owner) error {
 			}
 		}
 	}
-	if after.Count < before.Count && after.Annotations["test.idalloc.dev/hand"] == "" {
+	if after.Count < before.Count {
 		for id, set := range row.Owners {
 			if id >= after.Count && !set.Empty() {
 				return fmt.Errorf("scaled to %d, and id %d owns %s", after.Count, id, set)
@@ -183,47 +166,4 @@ func lawful(before, after store.Owner) error {
 		}
 	}
 	return nil
-}
-
-// autoscaler returns a loop with short waits and the autoscaler's own permissions.
-func (w *scaled) autoscaler(change ...func(*loop.Loop)) *loop.Loop {
-	GinkgoHelper()
-	s, err := store.New(w.config, clock.RealClock{})
-	Expect(err).NotTo(HaveOccurred())
-	l := &loop.Loop{
-		Workload: workload.Workload{Store: s, Ref: w.ref}, Source: w, Monitor: &monitor.Monitor{Window: time.Second, Most: 1e6},
-		Decider: &decide.Decider{Settings: decide.Settings{
-			Capacity: capacity, Min: 1, Every: time.Second, AfterUp: 2 * time.Second, AfterDown: 3 * time.Second, MaxAge: 10 * time.Second,
-			Patience: time.Minute, Spare: 0.1,
-		}},
-		Period: 200 * time.Millisecond, Reporter: "autoscaler", Clock: clock.RealClock{}, Log: GinkgoLogr,
-	}
-	for _, c := range change {
-		c(l)
-	}
-	return l
-}
-
-// running is a loop that runs.
-type running struct {
-	stop  context.CancelFunc
-	ended chan struct{}
-	err   error // once ended is closed
-}
-
-// run runs a loop until the spec ends, or stops it.
-func run(ctx SpecContext, l *loop.Loop) *running {
-	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{stop: cancel, ended: make(chan struct{})}
-	go func() {
-		defer close(r.ended)
-		r.err = l.Run(ctx2)
-	}()
-	DeferCleanup(r.end)
-	return r
-}
-
-func (r *running) end() {
-	r.stop()
-	<-r.ended
 }

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,26 +22,10 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/source/rabbitmq"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 	"github.com/idalloc/idalloc/test/envtest/example"
-	"github.com/idalloc/idalloc/test/envtest/process"
 )
 
 // patience is many times what a server needs.
 const patience = 3 * time.Minute
-
-// need skips the test where a program is not installed.
-func need(t *testing.T, program string) string {
-	t.Helper()
-	for _, path := range []string{program, "/usr/sbin/" + program, "/usr/lib/rabbitmq/bin/" + program} {
-		if found, err := exec.LookPath(path); err == nil {
-			return found
-		}
-	}
-	if os.Getenv("SOURCES") == "required" {
-		t.Fatalf("%s is not installed", program)
-	}
-	t.Skipf("%s is not installed", program)
-	return ""
-}
 
 // speeds waits until the monitor has these speeds, within a tenth.
 func speeds(t *testing.T, m *monitor.Monitor, s loop.Source, want []float64) {
@@ -77,7 +59,6 @@ func address(t *testing.T, text string) web.Server {
 }
 
 func TestAQueryToPrometheus(t *testing.T) {
-	program := need(t, "prometheus")
 	// Counters that grow by 10 and by 30 in a second, and one that stands still.
 	begin := time.Now()
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -86,8 +67,14 @@ func TestAQueryToPrometheus(t *testing.T) {
 		}
 	}))
 	t.Cleanup(exporter.Close)
-	server := startPrometheus(t, program, strings.TrimPrefix(exporter.URL, "http://"))
-	s := prometheus.Source{Server: server, Query: "sum by (queue) (rate(published_total[10s]))", Label: "queue", Prefix: "orders-", Now: time.Now}
+	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: test, metrics_path: /, static_configs: [{targets: [%s]}]}]\n", strings.TrimPrefix(exporter.URL, "http://"))
+	path := filepath.Join(t.TempDir(), "prometheus.yml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PROMETHEUS_CONFIG", path)
+	server := start(t, "prometheus")
+	s := prometheus.Source{Server: address(t, server.URL), Query: "sum by (queue) (rate(published_total[10s]))", Label: "queue", Prefix: "orders-", Now: time.Now}
 	speeds(t, &monitor.Monitor{Window: time.Second, Most: 1e6}, s, []float64{10, 30, 0})
 	for query, want := range map[string]string{"published_total[1m]": "no instant vector", "sum(published_total)": `no label "queue"`, "rate(": "400 Bad Request"} {
 		s.Query = query
@@ -97,44 +84,10 @@ func TestAQueryToPrometheus(t *testing.T) {
 	}
 }
 
-// startPrometheus runs a Prometheus that scrapes the targets each second.
-func startPrometheus(t *testing.T, program string, targets ...string) web.Server {
+// start starts a server that a script of hack runs, until the test ends.
+func start(t *testing.T, script string, args ...string) *example.Server {
 	t.Helper()
-	dir := t.TempDir()
-	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: test, metrics_path: /, static_configs: [{targets: [%s]}]}]\n", strings.Join(targets, ", "))
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := listener.Addr().String()
-	_ = listener.Close()
-	group, err := process.NewGroup()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+at) //nolint:gosec,noctx // ends with the test
-	cmd.Stdout, cmd.Stderr = &log, &log
-	running, err := group.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		running.Kill()
-		<-running.Done()
-		if t.Failed() {
-			t.Log(log.String())
-		}
-	})
-	return address(t, "http://"+at)
-}
-
-func TestTheQueuesOfARabbitMQ(t *testing.T) {
-	need(t, "rabbitmq-server")
-	server, err := example.StartServer(t.Context(), "rabbitmq", "management")
+	server, err := example.StartServer(t.Context(), script, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +96,11 @@ func TestTheQueuesOfARabbitMQ(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	management, err := server.Said("management")
+	return server
+}
+
+func TestTheQueuesOfARabbitMQ(t *testing.T) {
+	management, err := start(t, "rabbitmq", "management").Said("management")
 	if err != nil {
 		t.Fatal(err)
 	}

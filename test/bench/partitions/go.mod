@@ -1,4 +1,4 @@
-// The comparison of strategies is a module of its own: nobody who uses idalloc has to know of the libraries that it compares with.
+// The comparison of strategies is a module of its own: programs that link idalloc do not depend on the libraries that it compares with.
 module github.com/idalloc/idalloc/test/bench/partitions
 
 go 1.26.8

@@ -1,4 +1,4 @@
-// The cost of the admission policy is a module of its own: nobody who uses idalloc has to know of the API server's libraries.
+// The cost of the admission policy is a module of its own: programs that link idalloc do not depend on the API server's libraries.
 module github.com/idalloc/idalloc/test/bench/policy
 
 go 1.26.8

@@ -42,7 +42,7 @@ func (r request) attributes() admission.Attributes {
 	return admission.NewAttributesRecord(r.object, r.old, r.kind, namespace, name, r.resource, "", admission.Update, nil, false, r.by)
 }
 
-// requests are those that idalloc sends, on small and on the largest objects, and one of somebody else.
+// requests are those that idalloc sends, on small and on the largest objects, and one of another client.
 func requests() []request {
 	pod := &user.DefaultInfo{Name: account, Extra: map[string][]string{
 		"authentication.kubernetes.io/pod-name": {podName}, "authentication.kubernetes.io/pod-uid": {podUID},
@@ -65,7 +65,7 @@ const entrySize = 60
 // longestReceipt is about what the policy lets a receipt take.
 const longestReceipt = 60_000
 
-// others are n short annotations of somebody else.
+// others are n short annotations of another client.
 func others(n int) map[string]string {
 	set := map[string]string{}
 	for i := range n {
@@ -112,7 +112,7 @@ func spec() corev1.PodSpec {
 	}}}
 }
 
-// managers are entries of somebody who uses server-side apply, none of whose fields idalloc writes.
+// managers are entries of a client that uses server-side apply, none of whose fields idalloc writes.
 func managers(n int) []metav1.ManagedFieldsEntry {
 	entries := make([]metav1.ManagedFieldsEntry, 0, n)
 	for i := range n {

@@ -34,7 +34,7 @@ type result struct {
 	Stdout, Stderr string
 }
 
-// idalloc runs the command as somebody would from a shell, with the service account's permissions
+// idalloc runs the command as a person would from a shell, with the service account's permissions
 // for a pod, or the administrator's.
 func (w *workload) idalloc(ctx context.Context, pod string, args ...string) result {
 	GinkgoHelper()
@@ -137,7 +137,7 @@ var _ = Describe("the command", func() {
 		Expect(got.Stdout).To(HavePrefix("ID "))
 		Expect(w.idalloc(ctx, "", "gc", "deploy/worker", "-n", w.Name).Stdout).To(ContainSubstring("no dead holders"))
 
-		By("taking the permissions away, so that nobody but gc can free the slots")
+		By("taking the permissions away, so that only gc can free the slots")
 		config, err := w.Config(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		client, err := kubernetes.NewForConfig(config)

@@ -1,14 +1,12 @@
 package allocation
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -96,28 +94,14 @@ func calm(asked, want map[string]int) map[string]int {
 	return asked
 }
 
-// A process that could work on partitions asks for no more than one that could not, where the user says nothing about partitions.
 var _ = Describe("what it costs without partitions", func() {
-	linked := func(ctx context.Context, w *workload, pod string, b *bill) (current func() identity.Identity) {
-		GinkgoHelper()
-		return w.instance(ctx, pod, b.options).Current
-	}
-	divides := func(ctx context.Context, w *workload, pod string, b *bill) (current func() identity.Identity) {
-		GinkgoHelper()
-		now := &atomic.Pointer[identity.Identity]{}
-		now.Store(&identity.Identity{})
-		o := w.options(ctx, pod, b.options)
-		o.Changed = func(id identity.Identity) { now.Store(&id) }
-		w.worksBy(ctx, pod, o)
-		return func() identity.Identity { return *now.Load() }
-	}
-	DescribeTable("to claim a slot, and to take one that a sibling's plan gave, and to hold both", func(ctx SpecContext, start func(context.Context, *workload, string, *bill) func() identity.Identity) {
+	It("to claim a slot, and to take one that a sibling's plan gave, and to hold both", func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		names := podNames(w.idle(ctx, 2))
 		instances, bills := make([]func() identity.Identity, 0, len(names)), make([]*bill, 0, len(names))
 		for _, pod := range names {
 			b := &bill{requests: map[string]int{}}
-			current := start(ctx, w, pod, b)
+			current := w.instance(ctx, pod, b.options).Current
 			Eventually(func() bool { return current().Assigned() }).WithContext(ctx).Should(BeTrue())
 			instances, bills = append(instances, current), append(bills, b)
 		}
@@ -138,10 +122,7 @@ var _ = Describe("what it costs without partitions", func() {
 			Eventually(func() int { return current().Count }).WithContext(ctx).Should(Equal(3))
 			Expect(bills[n].asked()).To(Equal(before[n]), "a holder hears what it needs by its watches")
 		}
-	},
-		Entry("with idalloc.Start", linked),
-		Entry("with idalloc.RunPartitions", Label(nightly), divides),
-	)
+	})
 })
 
 // intercept lets do answer the requests of a client. next is the way to the server.

@@ -7,6 +7,5 @@
 //
 // Specs with the label nightly take long. -ginkgo.label-filter='!nightly' leaves them out.
 //
-// Every spec ends with the overlap check. The programs in pods log which id they act under, and so do the
-// functions and the recorded instances of the test process. No two pods may have shown one id at the same moment.
+// Every spec ends with the overlap check. The programs in pods log which id they act under, and no two pods may have shown one id at the same moment.
 package allocation

@@ -14,13 +14,6 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// drainByHTTP lets the watcher wait for the program's word.
-func drainByHTTP(spec *corev1.PodSpec) {
-	worker, watcher := &spec.Containers[0], &spec.Containers[1]
-	worker.Env = append(worker.Env, corev1.EnvVar{Name: "DRAIN_URL", Value: "http://$(POD_IP):8089/v1/drained"})
-	watcher.Command = append(watcher.Command, "--drain=http")
-}
-
 // drainByExec lets the watcher run a script that hears of the id in its environment.
 func drainByExec(spec *corev1.PodSpec, script string) {
 	watcher := &spec.Containers[1]
@@ -80,13 +73,6 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 		Expect(low).NotTo(Equal(high))
 	})
-
-	It("that is the program's word lets a pod move when the program has stopped", Label(nightly), func(ctx SpecContext) {
-		drainByHTTP(spec)
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		_, high := w.makeMove(ctx)
-		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
-	})
 })
 
 var _ = Describe("a fence hook", func() {
@@ -121,7 +107,7 @@ var _ = Describe("a fence hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(before))
 	})
 
-	It("runs first when the watcher restarts, because nobody looked meanwhile", Label(nightly), func(ctx SpecContext) {
+	It("runs first when the watcher restarts, because no watcher looked meanwhile", Label(nightly), func(ctx SpecContext) {
 		Expect(env.Node.Signal(w.Name, before[0], "idalloc", syscall.SIGKILL)).To(Succeed())
 		Eventually(func() ([]byte, error) {
 			return os.ReadFile(fenced) //nolint:gosec // a file of the test

@@ -48,12 +48,9 @@ func (w *workload) log(pod string) string {
 }
 
 // idle makes a Deployment whose pods do nothing: the test process claims for them.
-func (w *workload) idle(ctx context.Context, n int, strategies ...strategy) []corev1.Pod {
+func (w *workload) idle(ctx context.Context, n int) []corev1.Pod {
 	GinkgoHelper()
 	d := suite.Deployment("worker", int32(n), suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))) //nolint:gosec // small
-	for _, s := range strategies {
-		s(&d.Spec)
-	}
 	Expect(w.Create(ctx, d)).To(Succeed())
 	return w.somePods(ctx, n)
 }

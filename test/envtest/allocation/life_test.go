@@ -20,13 +20,6 @@ var _ = Describe("a Deployment's pods", func() {
 		w.settled(ctx, 10)
 	})
 
-	It("claim an id each, a hundred at once", Label(nightly), func(ctx SpecContext) {
-		spec := w.podSpec()
-		spec.InitContainers, spec.Containers = nil, spec.Containers[1:] // the watcher alone: a hundred processes, not three hundred
-		Expect(w.Create(ctx, suite.Deployment("worker", 100, spec))).To(Succeed())
-		w.settled(ctx, 100)
-	})
-
 	It("get the freed id when one of them is replaced", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 3)

@@ -2,16 +2,12 @@ package allocation
 
 import (
 	"context"
-	"encoding/json"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -74,53 +70,6 @@ var _ = Describe("an owner that is a Job", func() {
 		job.Spec.Completions, job.Spec.BackoffLimit = &completions, &none
 		Expect(w.Create(ctx, job)).To(Succeed())
 		w.complete(ctx, completions)
-		w.verified(ctx)
-	})
-
-	It("gives the completion index where it fits, and another id where it does not", Label(nightly), func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Job)
-		job := suite.Job("worker", 2, w.jobSpec(`test $id -lt 2 && { test $JOB_COMPLETION_INDEX -ge 2 || test $id = $JOB_COMPLETION_INDEX; }`))
-		completions, none, indexed := int32(5), int32(0), batchv1.IndexedCompletion
-		job.Spec.Completions, job.Spec.BackoffLimit, job.Spec.CompletionMode = &completions, &none, &indexed
-		Expect(w.Create(ctx, job)).To(Succeed())
-		w.complete(ctx, completions)
-		w.verified(ctx)
-	})
-})
-
-var _ = Describe("an owner that is a Deployment", func() {
-	var w *workload
-	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
-
-	It("may begin to run idalloc", Label(nightly), func(ctx SpecContext) {
-		w.idle(ctx, 4)
-		deployments := env.Client.AppsV1().Deployments(w.Name)
-		By("rolling one pod and then none, since that one is not available for an hour")
-		patch, err := json.Marshal(map[string]any{"spec": map[string]any{
-			"minReadySeconds": 3600, "progressDeadlineSeconds": 7200,
-			"template": map[string]any{"spec": w.podSpec()},
-		}})
-		Expect(err).NotTo(HaveOccurred())
-		_, err = deployments.Patch(ctx, "worker", types.MergePatchType, patch, metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		Eventually(func(g Gomega) {
-			held := w.assignment(ctx)
-			g.Expect(held).NotTo(BeEmpty())
-			for _, name := range held {
-				g.Expect(w.pod(ctx, name).Labels).To(HaveKey(receipt.IDLabel))
-			}
-		}).WithContext(ctx).Should(Succeed())
-		w.verified(ctx) // the old pods wait for nothing
-
-		By("letting the rollout go on")
-		_, err = deployments.Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"minReadySeconds":0}}`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		w.settled(ctx, 4)
-		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(pods).To(HaveLen(4))
-		}).WithContext(ctx).Should(Succeed())
 		w.verified(ctx)
 	})
 })

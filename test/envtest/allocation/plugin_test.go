@@ -73,7 +73,7 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 			"neither plain, which does not use idalloc, nor a ReplicaSet, which has copies of its Deployment's annotations")
 		Expect(fields(kubectl(ctx, "idalloc", "get", "sts,deploy", "-n", w.Name, "--no-headers"))).To(Equal([]string{"deployment.apps/worker 2/2 0 0 0"}))
 		Expect(kubectl(ctx, "idalloc", "get", "-n", w.Name, "-o", "name")).To(Equal("deployment.apps/worker\n"))
-		Expect(kubectl(ctx, "idalloc", "get", "-n", w.Name, "-l", "app=nobody")).To(BeEmpty())
+		Expect(kubectl(ctx, "idalloc", "get", "-n", w.Name, "-l", "app=none")).To(BeEmpty())
 		Expect(kubectl(ctx, "idalloc", "get", "deploy", "worker", "-n", w.Name, "-o", "jsonpath={.slots[*].state}")).To(Equal("held held"))
 	})
 

@@ -2,7 +2,6 @@ package allocation
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -28,24 +28,6 @@ func (w *workload) forceDelete(ctx context.Context, name string) {
 	Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now})).To(Succeed())
 }
 
-// others waits until n pods live that are none of these.
-func (w *workload) others(ctx context.Context, known []string, n int) []string {
-	GinkgoHelper()
-	var others []string
-	Eventually(func(g Gomega) {
-		others = nil
-		pods, err := w.Pods(ctx, "worker")
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, p := range pods {
-			if p.DeletionTimestamp == nil && !slices.Contains(known, p.Name) {
-				others = append(others, p.Name)
-			}
-		}
-		g.Expect(others).To(HaveLen(n))
-	}).WithContext(ctx).Should(Succeed())
-	return others
-}
-
 // lease returns the Lease of a slot.
 func (w *workload) lease(ctx context.Context, id int) *coordinationv1.Lease {
 	GinkgoHelper()
@@ -55,21 +37,16 @@ func (w *workload) lease(ctx context.Context, id int) *coordinationv1.Lease {
 }
 
 var _ = Describe("strict mode", func() {
-	var (
-		w   *workload
-		rec *recorder
-	)
-	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment, suite.StrictRules()...)
-		rec = newRecorder(w)
-	})
-
 	It("gives ids at once, and has a Lease for each, which it gives back", func(ctx SpecContext) {
-		pods := podNames(w.idle(ctx, 2))
-		a, b := rec.start(ctx, pods[0], strict), rec.start(ctx, pods[1], strict)
-		held := rec.assigned(ctx, pods...)
-		w.restored(ctx, held)
-		for name, id := range held {
+		w := newWorkload(ctx, store.Deployment, suite.StrictRules()...)
+		instances, held := map[string]*idalloc.Instance{}, map[string]identity.Identity{}
+		for _, name := range podNames(w.idle(ctx, 2)) {
+			instances[name] = w.instance(ctx, name, strict)
+		}
+		for name, i := range instances {
+			id, err := i.Wait(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			held[name] = id
 			lease := w.lease(ctx, id.ID)
 			Expect(lease.Spec.HolderIdentity).To(HaveValue(Equal(name + "/" + string(w.pod(ctx, name).UID))))
 			Expect(lease.Spec.LeaseDurationSeconds).To(HaveValue(BeEquivalentTo((fenceAfter + assignment.StopGrace).Seconds())))
@@ -80,8 +57,9 @@ var _ = Describe("strict mode", func() {
 		Expect(list.Items).To(HaveLen(2))
 
 		By("giving them back")
-		Expect(a.Close(ctx)).To(Succeed())
-		Expect(b.Close(ctx)).To(Succeed())
+		for _, i := range instances {
+			Expect(i.Close(ctx)).To(Succeed())
+		}
 		for _, id := range held {
 			Expect(w.lease(ctx, id.ID).Spec.HolderIdentity).To(Or(BeNil(), HaveValue(BeEmpty())))
 		}

@@ -217,7 +217,7 @@ func (w *workload) deletePod(ctx SpecContext, name string) {
 	}).WithContext(ctx).Should(BeTrue())
 }
 
-// patchPod changes a pod as somebody else would.
+// patchPod changes a pod as another client would.
 func (w *workload) patchPod(ctx context.Context, name, patch string) {
 	GinkgoHelper()
 	_, err := env.Client.CoreV1().Pods(w.Name).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
@@ -268,13 +268,7 @@ func (w *workload) ranked(ctx context.Context, pods ...string) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// annotate sets an annotation of the owner as somebody else would.
-func (w *workload) annotate(ctx context.Context, annotations map[string]any) {
-	GinkgoHelper()
-	w.patchOwner(ctx, types.MergePatchType, mustJSON(map[string]any{"metadata": map[string]any{"annotations": annotations}}))
-}
-
-// patchOwner changes the owner as somebody else would.
+// patchOwner changes the owner as another client would.
 func (w *workload) patchOwner(ctx context.Context, content types.PatchType, patch string) {
 	GinkgoHelper()
 	owners := w.store.Dynamic.Resource(w.ref.GVR()).Namespace(w.Name)
@@ -287,14 +281,6 @@ func mustJSON(v any) string {
 	b, err := json.Marshal(v)
 	Expect(err).NotTo(HaveOccurred())
 	return string(b)
-}
-
-// probeLog opens the log of a pod that works in this process. uid may be empty, if no other pod of the spec has the name.
-func (w *workload) probeLog(pod, uid string) *overlap.Writer {
-	GinkgoHelper()
-	log, err := overlap.NewWriter(w.probe, pod, uid)
-	Expect(err).NotTo(HaveOccurred())
-	return log
 }
 
 // checkOverlap reads what the programs logged.

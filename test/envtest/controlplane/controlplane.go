@@ -131,9 +131,6 @@ func (c *ControlPlane) Dir() string { return c.options.Dir }
 // directory came from KUBEBUILDER_ASSETS.
 func (c *ControlPlane) Assets() string { return c.options.Assets }
 
-// Pids returns the process IDs of what runs.
-func (c *ControlPlane) Pids() []int { return c.group.Pids() }
-
 func (c *ControlPlane) path(elements ...string) string {
 	return filepath.Join(append([]string{c.options.Dir}, elements...)...)
 }

@@ -12,7 +12,7 @@
 // on, so a test can show what a missing permission does.
 //
 // The node lifecycle controller runs with a grace period of a day, because
-// nobody here sends heartbeats. Everything else that a controller does is as in
+// no kubelet sends heartbeats here. Everything else that a controller does is as in
 // a cluster.
 //
 // The package works on Linux only, like package process.

@@ -92,7 +92,7 @@ func (c *ControlPlane) startControllers(ctx context.Context) error {
 		"--leader-elect=false", "--allocate-node-cidrs=false",
 		"--kube-api-qps=1000", "--kube-api-burst=2000",
 		"--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10", "--concurrent-namespace-syncs=20",
-		"--node-monitor-grace-period=24h", "--node-startup-grace-period=24h", // nobody sends heartbeats
+		"--node-monitor-grace-period=24h", "--node-startup-grace-period=24h", // no kubelet sends heartbeats
 		"--profiling=false",
 	)
 	return err

@@ -3,7 +3,7 @@ package differential
 // The differences that are left. The steps avoid them; each says why idalloc cannot see it.
 //
 //   - Fields. The simulated objects have what idalloc or the simulator's controllers read, the real ones have all fields with
-//     their defaults. view compares what is read. Items of a real list have no kind; nobody reads it.
+//     their defaults. view compares what is read. Items of a real list have no kind; idalloc does not read it.
 //   - managedFields, and metadata.generation of pods and Leases. idalloc reads neither.
 //   - A write that changes managedFields only, as scaling to the number that is there does: the real server has a new
 //     resourceVersion. idalloc's compare-and-swap fails once more, as after any write of the status.

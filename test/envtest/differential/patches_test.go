@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -116,38 +115,4 @@ func (g *generator) mergePatch() step {
 	return stepf(func(ctx context.Context, s *side) error {
 		return s.patch(ctx, resource, name, manager, mergePatch, body)
 	}, "merge patch %s/%s by %s: %v", resource, name, manager, body)
-}
-
-// oddPatch draws a patch that should be refused, or nearly.
-func (g *generator) oddPatch() step {
-	resource, name := g.any()
-	const limit = 256 * 1024
-	content, body := jsonPatch, any(nil)
-	about := pick(g, "no JSON", "no patch", "unknown content", "too large", "just fits", "number", "renamed", "nowhere")
-	const key = "k"
-	switch about {
-	case "no JSON":
-		body = []byte("[{")
-	case "no patch":
-		body = []byte(`{"op":"add"}`)
-	case "unknown content":
-		content, body = "application/xml", []byte("<a/>")
-	case "too large":
-		body = []any{object{"op": "add", "path": annotationsPath, "value": object{key: strings.Repeat("x", limit)}}}
-	case "just fits":
-		body = []any{object{"op": "add", "path": annotationsPath, "value": object{key: strings.Repeat("x", limit-len(key))}}}
-	case "number":
-		content, body = mergePatch, object{metadata: object{annotations: object{key: 1}}}
-	case "renamed":
-		content, body = mergePatch, object{metadata: object{"name": "renamed"}}
-	case "nowhere":
-		body = []any{object{"op": "add", "path": "/metadata/none/such", "value": "x"}}
-	}
-	return stepf(func(ctx context.Context, s *side) error {
-		there, err := s.there(ctx, resource, name)
-		if err != nil || !there {
-			return err // which of two refusals comes first is no matter
-		}
-		return s.patch(ctx, resource, name, assignment.FieldManager, content, body)
-	}, "odd patch of %s/%s: %s", resource, name, about)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -362,6 +363,28 @@ func (g *generator) rawWatch(id string) step {
 	}, "%s: watch %s %v from %q (%d versions ago) until %s changes", id, resource, query, from, back, target)
 }
 
+// from returns the query with a resourceVersion: none, 0, or the newest that is known.
+func (s *side) from(query url.Values, from, match string) url.Values {
+	out := url.Values{}
+	maps.Copy(out, query)
+	switch from {
+	case "":
+	case "known":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		out.Set("resourceVersion", "0")
+		if len(s.revs) > 0 {
+			out.Set("resourceVersion", strconv.FormatInt(s.revs[len(s.revs)-1], 10))
+		}
+		if match != "" {
+			out.Set("resourceVersionMatch", match)
+		}
+	default:
+		out.Set("resourceVersion", from)
+	}
+	return out
+}
+
 // wait draws a look at all watches: each target is changed, and each watch has to show that.
 func (g *generator) wait() step {
 	g.values++
@@ -372,7 +395,7 @@ func (g *generator) wait() step {
 		for _, id := range ids {
 			targets[s.watches[id].target] = s.watches[id]
 		}
-		// The sentinel is last: whoever watches many pods sees the others before it.
+		// The sentinel is last: a watcher of many pods sees the others before it.
 		for _, target := range slices.SortedFunc(maps.Keys(targets), func(a, b string) int {
 			return cmp.Or(cmp.Compare(strings.Count(a, sentinel), strings.Count(b, sentinel)), cmp.Compare(a, b))
 		}) {

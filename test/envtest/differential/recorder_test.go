@@ -84,7 +84,7 @@ func (s *side) answered(req *http.Request, code int, body []byte) {
 	resource, rest := resourceOf(req.URL.Path)
 	s.mu.Lock()
 	var views []string
-	if req.Method != http.MethodDelete || code >= http.StatusBadRequest { // nobody reads what was deleted
+	if req.Method != http.MethodDelete || code >= http.StatusBadRequest { // idalloc does not read what was deleted
 		views = s.views(resource, rest, code, body)
 	}
 	s.mu.Unlock()

@@ -84,7 +84,7 @@ func (g *generator) sequence(length int) []step {
 		draw   func() step
 	}{
 		{6, g.creation}, {7, g.deletion}, {12, g.jsonPatch}, {8, g.mergePatch}, {2, g.scale}, {3, g.apply}, {6, g.statusPatch},
-		{3, g.oddPatch}, {6, g.reading}, {6, g.rawList}, {14, g.propose}, {12, g.receipt}, {6, g.lease}, {10, g.production}, {6, g.watch}, {5, g.wait},
+		{6, g.reading}, {14, g.propose}, {12, g.receipt}, {6, g.lease}, {10, g.production}, {6, g.watch}, {5, g.wait},
 	}
 	total := 0
 	for _, d := range draws {
@@ -149,7 +149,7 @@ func (g *generator) scale() step {
 }
 
 // apply draws a server-side apply of an annotation to an object that exists: on one that does not it would be a
-// creation, which nobody simulates.
+// creation, which the simulation leaves out.
 func (g *generator) apply() step {
 	resource, name := g.resource(), g.owner()
 	g.values++

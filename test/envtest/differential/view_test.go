@@ -32,7 +32,7 @@ func (s *side) view(resource string, o object, item bool) string {
 	if !item {
 		out["kind"] = fmt.Sprint(o[apiVersion], " ", o["kind"])
 	}
-	if resource != pods && resource != leases { // nobody reads theirs
+	if resource != pods && resource != leases { // idalloc does not read theirs
 		out["generation"] = m["generation"]
 	}
 	if o["kind"] != "PartialObjectMetadata" && o["kind"] != "PartialObjectMetadataList" {

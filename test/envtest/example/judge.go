@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// Missing returns how many of the events that were sent nobody has processed. sent says how many events each order has.
+// Missing returns how many of the events that were sent have not been processed. sent says how many events each order has.
 func Missing(sent map[string]int, byOrder map[string][]Processed) int {
 	n := 0
 	for order, last := range sent {
@@ -25,7 +25,7 @@ func Missing(sent map[string]int, byOrder map[string][]Processed) int {
 }
 
 // Disorder returns what is wrong with the order in which events were processed: each order's must be, the first time, in the order
-// of their numbers and without a gap, one after the other, and only an event of which somebody says that it may have been processed may be
+// of their numbers and without a gap, one after the other, and only an event of which a pod says that it may have been processed may be
 // processed again. repeats is how many were.
 func Disorder(byOrder map[string][]Processed) (wrong []string, repeats int) {
 	for _, order := range slices.Sorted(maps.Keys(byOrder)) {
@@ -37,7 +37,7 @@ func Disorder(byOrder map[string][]Processed) (wrong []string, repeats int) {
 			case e.Begin < end:
 				wrong = append(wrong, fmt.Sprintf("%s: event %d was begun before the one before it was done", order, e.Number))
 			case e.Number <= last && !e.Again:
-				wrong = append(wrong, fmt.Sprintf("%s: event %d was processed again, and nobody said that it would be", order, e.Number))
+				wrong = append(wrong, fmt.Sprintf("%s: event %d was processed again, and no pod said that it would be", order, e.Number))
 			}
 			if e.Number <= last {
 				repeats++
@@ -60,7 +60,7 @@ func Absence(records []overlap.Record) (total time.Duration, moves int) {
 	return total, moves
 }
 
-// Gap is a time, by overlap.Now, in which nobody worked on a partition, between two pods or two pieces of work of one pod. It is empty if
+// Gap is a time, by overlap.Now, in which no pod worked on a partition, between two pods or two pieces of work of one pod. It is empty if
 // the next one began at once.
 type Gap struct {
 	Partition int

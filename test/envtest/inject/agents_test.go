@@ -84,7 +84,7 @@ var _ = Describe("the policies, of pods for which the controller plans,", Ordere
 		Expect(err).To(MatchError(ContainSubstring("a pod by itself has nothing to number it by")))
 	})
 
-	It("let the controller alone write proposals, and nothing else, and let nobody change who plans", func(ctx SpecContext) {
+	It("let the controller alone write proposals, and nothing else, and let no account change which program plans", func(ctx SpecContext) {
 		template := templateOf(linked())
 		_, err := client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "worker"},

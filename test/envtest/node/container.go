@@ -66,7 +66,7 @@ func newContainer(p *pod, spec *corev1.Container, role role) *container {
 // supervise runs the container until it has ended for good.
 func (c *container) supervise() {
 	defer close(c.ended)
-	backoff := newBackoff(c.pod.node.options.MaxBackOff)
+	backoff := newBackoff(maxBackOff)
 	for {
 		begin := time.Now()
 		err := c.runOnce()

@@ -21,9 +21,9 @@
 //     commands contain one of its mountPaths as a path prefix, the real directory
 //     is put in its place. Paths that a program has built in do not work.
 //     Volumes of other kinds are empty directories.
-//   - Startup, readiness and liveness probes: httpGet, tcpSocket and exec.
+//   - Startup, readiness and liveness probes: httpGet without TLS, and exec.
 //   - The life of a pod as the kubelet runs it: restart in place with back-off,
-//     phases, conditions and container statuses, preStop hooks, SIGTERM, the grace
+//     phases, conditions and container statuses, preStop commands, SIGTERM, the grace
 //     period, SIGKILL, sidecars stopped last and in reverse, and the removal of
 //     the pod object when all is over. Each container's end is reported when it
 //     happens, also while the pod is terminating.
@@ -31,7 +31,7 @@
 // # What it is not
 //
 // Processes share the machine's file system, network and user. Resources,
-// security contexts, gRPC probes, postStart hooks, ephemeral containers,
+// security contexts, other probes and hooks, readiness gates, ephemeral containers,
 // configMap, secret and downward API volumes are not there. A container's first
 // process is not PID 1: the default action of signals applies to it.
 //

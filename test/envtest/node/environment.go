@@ -27,7 +27,7 @@ func (e environment) list() []string {
 
 func (c *container) environment() (environment, error) {
 	p := c.pod
-	base := map[string]string{"PATH": p.node.options.Path, "HOME": p.home(), "TMPDIR": p.tmp()}
+	base := map[string]string{"PATH": searchPath, "HOME": p.home(), "TMPDIR": p.tmp()}
 	if p.kubeconfig != "" {
 		base["KUBECONFIG"] = p.kubeconfig
 	}

@@ -4,32 +4,7 @@ import (
 	"context"
 	"fmt"
 	"syscall"
-
-	"k8s.io/apimachinery/pkg/types"
 )
-
-// Process is a running container's first process, which leads a process group
-// of the same number.
-type Process struct {
-	Namespace, Pod, Container string
-	UID                       types.UID
-	PID                       int
-}
-
-// Processes returns what runs now, also of pods whose object is gone.
-func (n *Node) Processes() []Process {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var processes []Process
-	for uid, p := range n.pods {
-		for container, pid := range p.pids() {
-			processes = append(processes, Process{
-				Namespace: p.object.Namespace, Pod: p.object.Name, Container: container, UID: uid, PID: pid,
-			})
-		}
-	}
-	return processes
-}
 
 // Pids returns the processes of a pod by container, without those that do not
 // run now. It is empty for a pod that is not here.
@@ -64,15 +39,6 @@ func (n *Node) Signal(namespace, pod, container string, signal syscall.Signal) e
 // good if Options.Dir was set; pods of the same name share it.
 func (n *Node) Logs(namespace, pod, container string) string {
 	return n.logPath(namespace, pod, container)
-}
-
-// Volume returns the directory of a pod's volume.
-func (n *Node) Volume(namespace, pod, volume string) (string, error) {
-	p, err := n.find(namespace, pod)
-	if err != nil {
-		return "", err
-	}
-	return p.volumes[volume], nil
 }
 
 // Evict does what a kubelet does under pressure: it kills the pod's processes

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -23,7 +22,7 @@ var ErrNoPod = errors.New("node: no such pod or container runs here")
 // Node is a running process node.
 type Node struct {
 	options   Options
-	temporary bool
+	dir       string // takes volumes and logs, until Stop
 	log       logr.Logger
 	client    kubernetes.Interface
 	group     *process.Group
@@ -48,7 +47,9 @@ type Node struct {
 // Start registers the node and begins to take pods. ctx bounds only the
 // registration; the node runs until Stop.
 func Start(ctx context.Context, config *rest.Config, options Options) (*Node, error) {
-	options.setDefaults()
+	if options.Log.GetSink() == nil {
+		options.Log = logr.Discard()
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
@@ -75,13 +76,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Node, er
 }
 
 func (n *Node) prepare(ctx context.Context) (err error) {
-	if n.options.Dir == "" {
-		n.temporary = true
-		if n.options.Dir, err = os.MkdirTemp("", "idalloc-node-"); err != nil {
-			return err
-		}
-	}
-	if n.options.Dir, err = filepath.Abs(n.options.Dir); err != nil {
+	if n.dir, err = os.MkdirTemp("", "idalloc-node-"); err != nil {
 		return err
 	}
 	if n.addresses, err = newAddresses(ctx); err != nil {
@@ -107,15 +102,10 @@ func (n *Node) Stop() {
 	if n.addresses != nil {
 		n.addresses.close()
 	}
-	if n.temporary {
-		if err := os.RemoveAll(n.options.Dir); err != nil {
-			n.log.Error(err, "cannot remove the node's directory", "dir", n.options.Dir)
-		}
+	if err := os.RemoveAll(n.dir); err != nil {
+		n.log.Error(err, "cannot remove the node's directory", "dir", n.dir)
 	}
 }
-
-// Name returns the name of the Node object.
-func (n *Node) Name() string { return n.options.Name }
 
 // Pause cuts the node off from the API: it hears of no change and reports none,
 // while its processes run on. Containers that end are still restarted.

@@ -61,7 +61,7 @@ func newPod(n *Node, object *corev1.Pod) *pod {
 	p := &pod{
 		node:      n,
 		log:       n.log.WithValues("pod", object.Namespace+"/"+object.Name),
-		dir:       filepath.Join(n.options.Dir, "pods", string(object.UID)),
+		dir:       filepath.Join(n.dir, "pods", string(object.UID)),
 		object:    object,
 		volumes:   map[string]string{},
 		killed:    make(chan struct{}),

@@ -24,7 +24,7 @@ func (c *container) watchHealth(ctx context.Context, unhealthy chan<- string) {
 			return healthy
 		})
 	}()
-	// Readiness goes on while the pod terminates, as in a kubelet.
+	// Readiness is probed while the pod terminates, too, as a kubelet does.
 	c.probeLoop(ctx, c.spec.ReadinessProbe, func(healthy bool) bool {
 		c.setReady(healthy)
 		return true
@@ -92,8 +92,6 @@ func (c *container) probeOnce(ctx context.Context, probe *corev1.Probe) bool {
 		err = c.exec(ctx, probe.Exec.Command)
 	case probe.HTTPGet != nil:
 		err = c.httpGet(ctx, probe.HTTPGet)
-	case probe.TCPSocket != nil:
-		err = c.dial(ctx, probe.TCPSocket)
 	default:
 		err = errUnknownHandler
 	}

@@ -18,9 +18,9 @@ const hostIP = "127.0.0.1"
 func (n *Node) register(ctx context.Context) error {
 	nodes := n.client.CoreV1().Nodes()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: n.options.Name,
+		Name: name,
 		Labels: map[string]string{
-			corev1.LabelHostname:   n.options.Name,
+			corev1.LabelHostname:   name,
 			corev1.LabelOSStable:   runtime.GOOS,
 			corev1.LabelArchStable: runtime.GOARCH,
 		},
@@ -29,17 +29,17 @@ func (n *Node) register(ctx context.Context) error {
 		return err
 	}
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // a controller may taint it meanwhile
-		now, err := nodes.Get(ctx, n.options.Name, metav1.GetOptions{})
+		now, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		now.Status = nodeStatus(n.options.Name)
+		now.Status = nodeStatus()
 		_, err = nodes.UpdateStatus(ctx, now, metav1.UpdateOptions{})
 		return err
 	})
 }
 
-func nodeStatus(name string) corev1.NodeStatus {
+func nodeStatus() corev1.NodeStatus {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("64"),
 		corev1.ResourceMemory: resource.MustParse("256Gi"),

@@ -45,7 +45,7 @@ func (n *Node) bind() {
 func (n *Node) bindOnce(ctx context.Context, pod *corev1.Pod) error {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: n.options.Name},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: name},
 	}
 	err := n.client.CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
 	switch {

@@ -67,7 +67,7 @@ func (p *pod) makeVolume(volume *corev1.Volume) error {
 // logPath returns the file that takes a container's output. It stays when the
 // pod is gone, and a later pod of the same name appends to it.
 func (n *Node) logPath(namespace, pod, container string) string {
-	return filepath.Join(n.options.Dir, "logs", namespace, pod, container+".log")
+	return filepath.Join(n.dir, "logs", namespace, pod, container+".log")
 }
 
 func (c *container) openLog() (*os.File, error) {

@@ -87,7 +87,7 @@ func conditions(object *corev1.Pod, s stage, status *corev1.PodStatus) []corev1.
 		condition(corev1.PodReadyToStartContainers, status.PodIP != "" && s != ended && s != endedByEvict, ""),
 		condition(corev1.PodInitialized, s == initialized || status.Phase == corev1.PodSucceeded, ""),
 		condition(corev1.ContainersReady, containersReady, reason),
-		condition(corev1.PodReady, containersReady && gatesOpen(object), reason),
+		condition(corev1.PodReady, containersReady, reason),
 	}
 }
 
@@ -97,18 +97,6 @@ func condition(kind corev1.PodConditionType, ok bool, reason string) corev1.PodC
 		status, reason = corev1.ConditionTrue, ""
 	}
 	return corev1.PodCondition{Type: kind, Status: status, Reason: reason}
-}
-
-// gatesOpen says whether all readiness gates are true on the object.
-func gatesOpen(object *corev1.Pod) bool {
-	for _, gate := range object.Spec.ReadinessGates {
-		if !slices.ContainsFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == gate.ConditionType && c.Status == corev1.ConditionTrue
-		}) {
-			return false
-		}
-	}
-	return true
 }
 
 // stamp gives each condition the time of its last change of status.

@@ -17,7 +17,7 @@ import (
 func (n *Node) watch() {
 	pods := cache.NewListWatchFromClient(n.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
 	reflector := cache.NewReflectorWithOptions(pods, &corev1.Pod{}, store{n}, cache.ReflectorOptions{
-		Name: n.options.Name,
+		Name: name,
 		// The default grows to 30 s, and a test that restarts the API server would wait for it.
 		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 4, Cap: 500 * time.Millisecond},
 	})
@@ -36,7 +36,7 @@ func (n *Node) observe(object *corev1.Pod) {
 	switch {
 	case object.Spec.NodeName == "":
 		n.schedule(object)
-	case object.Spec.NodeName == n.options.Name && !terminal(object.Status.Phase):
+	case object.Spec.NodeName == name && !terminal(object.Status.Phase):
 		p := newPod(n, object)
 		n.pods[object.UID] = p
 		n.running.Go(func() {

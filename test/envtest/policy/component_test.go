@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/specs"
 )
 
-// ownManifest is a Deployment of somebody who has not heard of idalloc: two containers, an init container, a volume and
+// ownManifest is a Deployment that was written without idalloc in mind: two containers, an init container, a volume and
 // labels of their own. A container that starts without an id ends at once.
 const ownManifest = `apiVersion: apps/v1
 kind: Deployment

@@ -42,7 +42,7 @@ func wide() []rbacv1.PolicyRule {
 	}
 }
 
-// scene is a namespace with workloads of each kind, and somebody in each role.
+// scene is a namespace with workloads of each kind, and an account in each role.
 type scene struct {
 	ns *suite.Namespace
 	// uid is that of the Deployment.
@@ -83,7 +83,7 @@ func newScene(ctx context.Context) *scene {
 	return s
 }
 
-// prepare has somebody else write to all objects, by server-side apply, too.
+// prepare has another client write to all objects, by server-side apply, too.
 func (s *scene) prepare(ctx context.Context) {
 	GinkgoHelper()
 	admin := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic
@@ -264,7 +264,7 @@ var _ = Describe("a marked account", Ordered, func() {
 		Expect(says(s.another, "Deployment/deployment", "deployment.deployment")(ctx, s.copied)).To(Succeed(), "the other pod's token on the other pod")
 	})
 
-	It("may take idalloc's keys back from somebody who applied them", func(ctx SpecContext) {
+	It("may take idalloc's keys back from a client that applied them", func(ctx SpecContext) {
 		for resource, applied := range map[schema.GroupVersionResource]string{
 			deployments: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"deployment","annotations":{"idalloc.dev/assignment":"5"}}}`,
 			pods:        fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"labels":{"idalloc.dev/owner":"x"}}}`, s.own.Name),
@@ -281,7 +281,7 @@ var _ = Describe("a marked account", Ordered, func() {
 		Expect(says(s.own, "Deployment/deployment", "deployment.deployment")(ctx, s.marked)).To(Succeed())
 	})
 
-	It("may not clear managedFields, also where nobody uses server-side apply", func(ctx SpecContext) {
+	It("may not clear managedFields, also where no client uses server-side apply", func(ctx SpecContext) {
 		s.refused(ctx, s.copied, func(ctx context.Context, a actor) error {
 			return a.merge(ctx, pods, s.another.Name, `{"metadata":{"managedFields":[{}]}}`)
 		}, "managedFields of pods "+s.another.Name)

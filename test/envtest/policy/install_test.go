@@ -55,7 +55,7 @@ var _ = Describe("the policies", func() {
 		Eventually(func() string { return check.PolicyPasses(ctx, admin, pod) }).WithContext(ctx).Should(ContainSubstring("do not limit service account " + suite.Account))
 	})
 
-	It("can be seen by everybody, so that nobody works without them unawares", func(ctx SpecContext) {
+	It("can be seen by each account, so that a user knows when they are missing", func(ctx SpecContext) {
 		ns, err := env.NewNamespace(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(ns.Delete)

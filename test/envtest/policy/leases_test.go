@@ -34,8 +34,8 @@ func named(name string) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) { o.SetName(name) }
 }
 
-// nobody clears a Lease as idalloc does.
-func nobody(o *unstructured.Unstructured) {
+// cleared leaves a Lease to no pod, as idalloc does.
+func cleared(o *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(o.Object, "spec", "holderIdentity")
 	unstructured.RemoveNestedField(o.Object, "spec", "renewTime")
 	o.SetAnnotations(nil)
@@ -113,17 +113,17 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 		Expect(creates(s.lease(s.own))(ctx, s.marked)).To(Succeed())
 		stored(ctx, s.lease(s.own))
 		Expect(replaces(s.lease(s.own))(ctx, s.marked)).To(Succeed())
-		Expect(replaces(s.lease(s.own, nobody))(ctx, s.marked)).To(Succeed())
+		Expect(replaces(s.lease(s.own, cleared))(ctx, s.marked)).To(Succeed())
 	})
 
-	It("may take one that nobody has, and that of another pod, but clear and renew only its own", func(ctx SpecContext) {
+	It("may take one that no pod has, and that of another pod, but clear and renew only its own", func(ctx SpecContext) {
 		stored(ctx, s.lease(s.another))
 		Expect(replaces(s.lease(s.own))(ctx, s.marked)).To(Succeed(), "its time may be over")
-		s.refused(ctx, s.marked, replaces(s.lease(s.another, nobody)), "which "+s.another.Name+"/"+string(s.another.UID)+" holds", "use the token of the pod itself")
+		s.refused(ctx, s.marked, replaces(s.lease(s.another, cleared)), "which "+s.another.Name+"/"+string(s.another.UID)+" holds", "use the token of the pod itself")
 		s.refused(ctx, s.marked, replaces(s.lease(s.another)), "the token is that of pod "+s.own.Name+"/"+string(s.own.UID))
 		Expect(replaces(s.lease(s.another))(ctx, s.copied)).To(Succeed(), "the other pod's token")
 
-		free := changes{named("idalloc-deployment.deployment-4"), set("4", "metadata", "labels", receipt.IDLabel), nobody}.all
+		free := changes{named("idalloc-deployment.deployment-4"), set("4", "metadata", "labels", receipt.IDLabel), cleared}.all
 		four := func(o *unstructured.Unstructured) {
 			named("idalloc-deployment.deployment-4")(o)
 			set("4", "metadata", "labels", receipt.IDLabel)(o)
@@ -134,7 +134,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 		Expect(replaces(s.lease(s.own, four))(ctx, s.marked)).To(Succeed())
 	})
 
-	It("takes ownerReferences off that somebody else set", func(ctx SpecContext) {
+	It("takes ownerReferences off that another client set", func(ctx SpecContext) {
 		stored(ctx, s.lease(s.own, owned(s.uid)))
 		Expect(replaces(s.lease(s.own))(ctx, s.marked)).To(Succeed())
 		s.refused(ctx, s.marked, replaces(s.lease(s.own, owned(s.uid))), "may not set ownerReferences")
@@ -146,9 +146,9 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 	})
 
 	It("may delete no other one", func(ctx SpecContext) {
-		foreign := changes{named("idalloc-statefulset.other-3"), set("statefulset.other", "metadata", "labels", receipt.OwnerLabel), nobody}.all
+		foreign := changes{named("idalloc-statefulset.other-3"), set("statefulset.other", "metadata", "labels", receipt.OwnerLabel), cleared}.all
 		hash := strings.Repeat("a", 40)
-		hashed := changes{named("idalloc-" + hash + "-3"), set(hash, "metadata", "labels", receipt.OwnerLabel), nobody}.all
+		hashed := changes{named("idalloc-" + hash + "-3"), set(hash, "metadata", "labels", receipt.OwnerLabel), cleared}.all
 		unlabelled := changes{named("idalloc-shop"), func(o *unstructured.Unstructured) { o.SetLabels(nil) }}.all
 		for says, change := range map[string]func(*unstructured.Unstructured){
 			"may only delete Leases of a workload that its Role permits to patch, and not leases idalloc-statefulset.other-3": foreign,
@@ -190,7 +190,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 		Entry("no workload", of(""), "does not name a workload", SpecTimeout(patience)),
 		Entry("an owner", owned("1"), "may not set ownerReferences or finalizers", SpecTimeout(patience)),
 		Entry("a finalizer", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/keep"}) }, "may not set ownerReferences or finalizers", SpecTimeout(patience)),
-		Entry("no holder", nobody, `with holder ""`, SpecTimeout(patience)),
+		Entry("no holder", cleared, `with holder ""`, SpecTimeout(patience)),
 		Entry("another holder", set("other/1", "spec", "holderIdentity"), `with holder "other/1"`, SpecTimeout(patience)),
 		Entry("no receipt", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, "the receipt of leases", SpecTimeout(patience)),
 		Entry("a receipt of another pod", annotate(`{"uid":"1","owner":"Deployment/deployment","id":3,"write":"x"}`), "does not begin with", SpecTimeout(patience)),
@@ -220,7 +220,7 @@ func leases(verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{store.Leases.Resource}, Verbs: verbs}
 }
 
-// other is a Lease of somebody else.
+// other is a Lease that another client keeps.
 func other() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object("coordination.k8s.io/v1", "Lease", "leader", map[string]any{"holderIdentity": "x", "leaseDurationSeconds": int64(15)})}
 }

@@ -85,7 +85,7 @@ var _ = Describe("strict mode under the policy", func() {
 		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, before[1], metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})).To(Succeed())
 		w.replaced(ctx, before, 1)
 
-		By("no workload any more: the Leases stay, because work under them may go on, until somebody deletes them")
+		By("no workload any more: the Leases stay until a person deletes them, because work under them may not have stopped")
 		foreground := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}
 		Expect(env.Client.AppsV1().Deployments(w.Name).Delete(ctx, "worker", foreground)).To(Succeed())
 		Eventually(func() error {

@@ -106,7 +106,7 @@ func (w *workload) settled(ctx context.Context, n int) assignment.Slots {
 	return slots
 }
 
-// change patches the owner as somebody else would.
+// change patches the owner as another client would.
 func (w *workload) change(ctx context.Context, kind types.PatchType, patch string) {
 	GinkgoHelper()
 	_, err := newActor(w.Name, env.ControlPlane.Config()).dynamic.Resource(w.ref.GVR()).Namespace(w.Name).Patch(ctx, "worker", kind, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})

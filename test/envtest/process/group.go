@@ -80,18 +80,6 @@ func (g *Group) Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Pids returns the process IDs of the running leaders. Each is also the ID of
-// its process group.
-func (g *Group) Pids() []int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	pids := make([]int, 0, len(g.members))
-	for pid := range g.members {
-		pids = append(pids, pid)
-	}
-	return pids
-}
-
 // Close kills every process with SIGKILL and returns when all are gone.
 // Calling it again does nothing.
 func (g *Group) Close() {

@@ -95,7 +95,7 @@ func eventuallyGone(t *testing.T, pid int) {
 	}
 }
 
-// alive is false for a zombie: nobody may have reaped an orphan yet.
+// alive is false for a zombie: init may not have reaped an orphan yet.
 func alive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false

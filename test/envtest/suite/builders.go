@@ -113,7 +113,7 @@ func selector(name string) *metav1.LabelSelector {
 }
 
 // LabelRanked is a label of each pod that no selector asks for. A ReplicaSet's status says how many
-// pods have it as the template has it, so whoever changes it can wait until the controller knows of the pod as it is.
+// pods have it as the template has it, so a test that changes it can wait until the controller knows of the pod as it is.
 const LabelRanked = "idalloc.test/ranked"
 
 func template(name string, spec *corev1.PodSpec) corev1.PodTemplateSpec {

@@ -10,7 +10,7 @@ import (
 type Process interface {
 	// Alone runs do while nothing else happens.
 	Alone(do func())
-	// WhenAwake runs do now, or when the process goes on. It is called while nothing else happens.
+	// WhenAwake runs do now, or when the process is resumed. It is called while nothing else happens.
 	WhenAwake(do func())
 	// Thawed blocks while the process is suspended.
 	Thawed()

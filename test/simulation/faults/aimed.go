@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
-// acts reports whether somebody but the process acts under the slot.
+// acts reports whether another process acts under the slot.
 func acts(w *world.World, id int, but *world.Process) *world.Process {
 	for _, p := range w.Running() {
 		if b := p.Belief(); p != but && b != nil && b.ID == id {
@@ -39,7 +39,7 @@ func stir(w *world.World, f Fault, d *dice.Dice) {
 	}
 }
 
-// suspendTaker suspends a pod before it writes the receipt for its slot. Meanwhile somebody damages the map, and another pod
+// suspendTaker suspends a pod before it writes the receipt for its slot. Meanwhile another client damages the map, and another pod
 // repairs it.
 func suspendTaker(w *world.World, f Fault, d *dice.Dice) {
 	stir(w, f, d)
@@ -185,8 +185,8 @@ func crossTakes(w *world.World, f Fault, d *dice.Dice) {
 	})
 }
 
-// crossWith suspends a process before or after it locks a slot, and has somebody propose that slot to other pods. When one of them is about to
-// lock it, the first one goes on, and that one is suspended until the first one has the slot.
+// crossWith suspends a process before or after it locks a slot, and has another client propose that slot to other pods. When one of them is about to
+// lock it, the first one is resumed, and that one is suspended until the first one has the slot.
 func crossWith(w *world.World, c *world.Call, d *dice.Dice) {
 	first := c.Process
 	_, next, _ := locks(w, c)
@@ -231,7 +231,7 @@ func suspendAt(_ *world.World, c *world.Call, d *dice.Dice) {
 	}
 }
 
-// propose has somebody write on the owner that the slot is another pod's.
+// propose has another client write on the owner that the slot is another pod's.
 func propose(w *world.World, id int, but string, d *dice.Dice) {
 	others := slices.DeleteFunc(w.Server.Objects(object.Pods), func(v *server.Version) bool { return v.Name == but || object.Ended(v.Object) })
 	if w.Quiet || w.Owner() == nil || len(others) == 0 {
@@ -278,8 +278,8 @@ func lateLock(w *world.World, f Fault, d *dice.Dice) {
 	})
 }
 
-// bringBackState suspends a pod that is about to write the owner, until another one has the slot. Then somebody brings the owner back as
-// the suspended pod has read it, and it goes on.
+// bringBackState suspends a pod that is about to write the owner, until another one has the slot. Then another client brings the owner back as
+// the suspended pod has read it, and the pod is resumed.
 func bringBackState(w *world.World, f Fault, d *dice.Dice) {
 	stir(w, f, d)
 	w.TrapFor(f.Lasts, func(c *world.Call) bool { return gets(w, c) >= 0 }, func(c *world.Call) bool {

@@ -57,7 +57,7 @@ func strict(p profile.Profile) bool         { return p.FenceAfter > 0 }
 func divides(p profile.Profile) bool        { return p.Partitions > 0 }
 func agents(p profile.Profile) bool         { return p.Has(receipt.ByAgent) }
 
-// repairs is the fault that is none: somebody does by hand what only an operator can.
+// repairs is the fault that is none: an operator does by hand what idalloc cannot.
 const repairs = "repair"
 
 // catalogue lists all that can go wrong.

@@ -12,7 +12,7 @@ import (
 )
 
 // lockLate suspends a pod before it locks partitions until another one works on some of them, and once more when it lists after that, while
-// somebody damages the map again.
+// another client damages the map again.
 func lockLate(w *world.World, p *world.Process, more placement.Set, d *dice.Dice) {
 	p.Freeze()
 	if d.Chance(0.5) {
@@ -36,7 +36,7 @@ func lockLate(w *world.World, p *world.Process, more placement.Set, d *dice.Dice
 	})
 }
 
-// worked reports whether somebody but the process works on one of the partitions.
+// worked reports whether another process works on one of the partitions.
 func worked(w *world.World, set placement.Set, but *world.Process) bool {
 	for _, p := range w.Running() {
 		for k := range p.Working() {

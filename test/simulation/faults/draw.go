@@ -33,7 +33,7 @@ func (f Fault) String() string {
 //
 // A history has chapters. Each chapter has a random subset of the kinds, and each kind a rate of its own: what keeps others from happening is
 // missing in some, and what has to meet is frequent in some (Groce et al., Swarm testing, ISSTA 2012). What one chapter leaves behind
-// the next one finds, unless somebody repairs it between them.
+// the next one finds, unless an operator repairs it between them.
 func Draw(seed uint64, p profile.Profile, names []string) []Fault {
 	chapters := drawChapters(seed, p, names)
 	lists := make([][]Fault, len(chapters))
@@ -49,7 +49,7 @@ type chapter struct {
 	rates []float64
 	// heldUp says that requests are held up all the time.
 	heldUp bool
-	// repaired says that somebody repairs what the chapter before left behind.
+	// repaired says that an operator repairs what the chapter before left behind.
 	repaired bool
 	// dice draw its faults.
 	dice *dice.Dice

@@ -120,7 +120,7 @@ func resumeLate(w *world.World, f Fault, d *dice.Dice) {
 	})
 }
 
-// hang has work on some partitions not stop for a while, whoever asks, and partitions move meanwhile.
+// hang has work on some partitions not stop for a while when it is told to, and partitions move meanwhile.
 func hang(w *world.World, f Fault, d *dice.Dice) {
 	for k := range w.Profile.Partitions {
 		if d.Chance(0.4) {

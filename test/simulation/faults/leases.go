@@ -28,7 +28,7 @@ func lateContact(w *world.World, f Fault, d *dice.Dice) {
 	})
 }
 
-// loseLease has somebody delete the Lease of a pod that works, or take its labels or its holder away. Then the map says that the slot is another
+// loseLease has another client delete the Lease of a pod that works, or take its labels or its holder away. Then the map says that the slot is another
 // pod's.
 func loseLease(w *world.World, f Fault, d *dice.Dice) {
 	all := slices.DeleteFunc(w.Server.Objects(object.Leases), func(v *server.Version) bool { return object.Text(v.Object, "spec", "holderIdentity") == "" })

@@ -81,7 +81,7 @@ func killSome(w *world.World, d *dice.Dice, major bool) {
 	}
 }
 
-// killFirst kills whoever acts under id 0.
+// killFirst kills the process that acts under id 0.
 func killFirst(w *world.World, _ *dice.Dice) {
 	if p := first(w); p != nil {
 		w.Kill(p)
@@ -124,7 +124,7 @@ func suspendNode(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.ResumeNode(n) })
 }
 
-// kubeletDown: nobody starts or ends anything on a node, whose processes go on.
+// kubeletDown: no pod of a node starts or ends, and its processes keep running.
 func kubeletDown(w *world.World, f Fault, d *dice.Dice) {
 	n := someNode(w, d)
 	n.Mute = true
@@ -179,7 +179,7 @@ func switched(turn func(w *world.World, on bool)) func(*world.World, Fault, *dic
 	}
 }
 
-// somePod picks a pod of the owner: where somebody is held up, often that one's, or the one that was picked before.
+// somePod picks a pod of the owner: where a process is held up, often that one's, or the one that was picked before.
 func somePod(w *world.World, d *dice.Dice) *server.Version {
 	all := w.Server.Objects(object.Pods)
 	if held := w.HeldUp(); len(held) > 0 && d.Chance(0.5) {
@@ -236,7 +236,7 @@ func deleteNode(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.Join(n, true) })
 }
 
-// declareFailed: somebody who has no word of the kubelet's declares a pod Failed, whose machine is cut off.
+// declareFailed: a controller without word from the kubelet declares a pod Failed, whose machine is cut off.
 func declareFailed(w *world.World, f Fault, d *dice.Dice) {
 	v := somePod(w, d)
 	if v == nil {
@@ -315,7 +315,7 @@ func replacePod(w *world.World, v *server.Version, d *dice.Dice) {
 	world.Gate(next)
 	w.Server.Remove(v)
 	w.After(d.Tail(50*time.Millisecond), func() {
-		if !w.Quiet && w.Server.Get(object.Pods, v.Name) == nil { // or nobody would take the pod too many away
+		if !w.Quiet && w.Server.Get(object.Pods, v.Name) == nil { // or the pod too many would stay
 			w.Server.Put(object.KindOf(object.Pods), next, server.Writer{Manager: "kubectl-replace"})
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
-// foreignWrite has somebody change the owner's annotations. Now and then somebody runs "idalloc gc" at about the same time, as "idalloc
+// foreignWrite has another client change the owner's annotations. Now and then a person runs "idalloc gc" at about the same time, as "idalloc
 // verify" advises.
 func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
 	return func(w *world.World, f Fault, d *dice.Dice) {
@@ -39,7 +39,7 @@ func wipe(o object.Object, d *dice.Dice) {
 	}
 }
 
-// edit gives slots to other pods, as somebody would who thinks that he knows better.
+// edit gives slots to other pods, as a person would who wants to place the pods by hand.
 func edit(o object.Object, d *dice.Dice) {
 	if object.Annotation(o, assignment.PartitionOwnersKey) != "" && d.Chance(0.5) {
 		editRow(o, d)
@@ -301,7 +301,7 @@ func strip(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.Server.Mutates = nil })
 }
 
-// pausePod has somebody pause a pod's work on partitions for a while.
+// pausePod has a person pause a pod's work on partitions for a while.
 func pausePod(w *world.World, f Fault, d *dice.Dice) {
 	v := somePod(w, d)
 	if v == nil {
@@ -311,7 +311,7 @@ func pausePod(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.Pause(v.Name, false) })
 }
 
-// collectSlots has somebody run "idalloc gc", once or, as a CronJob does, again and again: a process without a pod, whose requests fare
+// collectSlots has a person run "idalloc gc", once or, as a CronJob does, again and again: a process without a pod, whose requests fare
 // like all others.
 func collectSlots(w *world.World, f Fault, d *dice.Dice) {
 	at := time.Duration(0)
@@ -325,7 +325,7 @@ func sweep(w *world.World, f Fault, d *dice.Dice) {
 	w.Sweep("gc-"+strconv.FormatUint(f.Draw, 36)+"-"+strconv.FormatUint(d.Next(), 36), dice.Pick(d, w.Nodes))
 }
 
-// neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,
+// neverStart has some of the pods that are made meanwhile not start at all, until an operator repairs them in the end: no node has room for them,
 // or a volume does not exist.
 func neverStart(w *world.World, f Fault, d *dice.Dice) {
 	w.Stuck = 0.3 + 0.7*d.Float()
@@ -335,7 +335,7 @@ func neverStart(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.Stuck = 0 })
 }
 
-// brokenRollout begins a revision whose programs end by themselves soon after they got an id, until somebody repairs what they need.
+// brokenRollout begins a revision whose programs end by themselves soon after they got an id, until an operator repairs what they need.
 func brokenRollout(w *world.World, f Fault, d *dice.Dice) {
 	rollout(w, f, d)
 	if v := w.Owner(); v != nil {

@@ -51,7 +51,7 @@ func gets(w *world.World, c *world.Call) int {
 	if !writes(w, c) || v == nil {
 		return -1
 	}
-	next, _ := assignment.ParseSlots(patched(c.Body, assignment.Key)) // nobody has a slot of what cannot be read
+	next, _ := assignment.ParseSlots(patched(c.Body, assignment.Key)) // no pod has a slot of what cannot be read
 	after, ok := next.Of(c.Process.Pod)
 	if before, had := world.Slots(v).Of(c.Process.Pod); ok && (!had || before != after) {
 		return after

@@ -13,14 +13,14 @@ import (
 // injector has a history's faults happen.
 type injector struct {
 	w      *world.World
-	others []kind // what may happen in this chapter beside a fault, and while somebody is held up
+	others []kind // what may happen in this chapter beside a fault, and while a process is held up
 	more   int    // how often it did
 	// aftermath is the chance that another fault follows each, after about so long.
 	aftermath float64
 	soon      time.Duration
 }
 
-// Schedule has the faults happen. The names are those that they were drawn from: others of their kinds happen while somebody is
+// Schedule has the faults happen. The names are those that they were drawn from: others of their kinds happen while a process is
 // held up.
 func Schedule(w *world.World, faults []Fault, names []string) {
 	d := dice.Derive(w.Seed, "aftermath")
@@ -65,7 +65,7 @@ func (in *injector) inject(k kind, f Fault) {
 	k.inject(in.w, f, dice.From(f.Draw))
 }
 
-// manyMore bounds how many faults of a chapter happen because somebody is held up.
+// manyMore bounds how many faults of a chapter happen because a process is held up.
 const manyMore = 40
 
 // Another implements mischief: it has one of the history's faults happen now.

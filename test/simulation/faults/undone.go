@@ -15,7 +15,7 @@ import (
 // byHand and annotate are the field managers of a person who edits or annotates an object.
 const byHand, annotate = "kubectl-edit", "kubectl-annotate"
 
-// undoing has somebody undo each write of idalloc on the owner for a while: of all its keys, or of one.
+// undoing has another client undo each write of idalloc on the owner for a while: of all its keys, or of one.
 func undoing(w *world.World, f Fault, d *dice.Dice) {
 	w.Undoes = dice.Pick(d, [][]string{assignment.Keys(), {assignment.Key}, {assignment.HandoverKey}, {assignment.HandoverKey}, {assignment.PartitionOwnersKey}})
 	if d.Chance(0.6) {
@@ -38,7 +38,7 @@ func oneNumber(w *world.World, f Fault, _ *dice.Dice) {
 	w.After(f.Lasts, func() { w.Uncollected = false })
 }
 
-// forge has somebody write what idalloc proposes: it stops no work and keeps nobody from it.
+// forge has another client write what idalloc proposes: it stops no work and keeps no pod from it.
 func forge(w *world.World, _ Fault, d *dice.Dice) { Forge(w, d) }
 
 // Forge writes a row or a request that no planner would write. All of it is idalloc's to repair.

@@ -56,7 +56,7 @@ func pollrandn(n uint32) uint32 {
 
 // edits make Go's own randomness a function of a bubble's virtual time: math/rand, the order in which select looks at its cases,
 // that of maps, and that of timers that are due at one moment. What takes long on a busy machine changes nothing: no goroutine has to
-// make way for others after 10 ms, and no mutex is handed over because somebody waited for a millisecond. Outside of bubbles little
+// make way for others after 10 ms, and no mutex is handed over because a goroutine waited for a millisecond. Outside of bubbles little
 // changes: hashes have a fixed seed, the race detector's build does not shuffle runnable goroutines, and stacks begin with 16 KiB,
 // because the production code's grow there at once and to copy them took a tenth of the time.
 func edits() []sourceEdit {

@@ -152,7 +152,7 @@ func (p *Profile) vary(d *dice.Dice) {
 	if p.Mixed = p.FenceAfter > 0 && p.Rolls() && d.Chance(0.3); p.Mixed {
 		p.FenceOther = dice.Pick(d, []time.Duration{0, max(3*time.Second, p.FenceAfter/2)})
 	}
-	if d.Chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
+	if d.Chance(0.5) { // what a pod waits for beyond a fault is longer than that in strict mode
 		p.After = d.Span(0, 30*time.Second+3*p.FenceAfter)
 		if d.Chance(0.4) { // long enough for what has to happen by itself
 			p.After += d.Span(time.Minute, 6*time.Minute)
@@ -166,7 +166,7 @@ func (p *Profile) vary(d *dice.Dice) {
 	}
 	if p.Command = !p.Start && d.Chance(0.2); p.Command {
 		p.Keeps, p.HandsOver = false, p.FenceAfter > 0 || d.Chance(0.5)
-		p.SlowStop = p.SlowStop && p.HandsOver // without a hook nobody waits for it
+		p.SlowStop = p.SlowStop && p.HandsOver // without a hook idalloc does not wait for it
 		if !p.HandsOver {
 			p.Unavailable = max(1, p.Unavailable)
 		}
@@ -188,7 +188,7 @@ func (p *Profile) divide(d *dice.Dice) {
 		p.Unavailable = max(1, p.Unavailable) // such a pod does not hand over
 	}
 	if p.Command && !p.HandsOver {
-		p.Stubborn = 1 // nobody knows when the work has stopped
+		p.Stubborn = 1 // idalloc does not know when the work has stopped
 	}
 	p.InProcess = d.Chance(0.7)
 }

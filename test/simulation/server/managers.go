@@ -7,7 +7,7 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
-// sign notes in metadata.managedFields which field manager wrote last, and when. It does not note which fields it wrote: nobody looks at that.
+// sign notes in metadata.managedFields which field manager wrote last, and when. It does not note which fields it wrote: idalloc does not look at that.
 func sign(meta object.Object, manager string) {
 	const field = "managedFields"
 	old, _ := meta[field].([]any)

@@ -38,7 +38,7 @@ type Client interface {
 	String() string
 	// Deliver runs do when an event arrives that is due then, or broken if the connection breaks before.
 	Deliver(due time.Duration, do, broken func())
-	// IsDead reports whether nobody listens any more.
+	// IsDead reports whether the client does not listen any more.
 	IsDead() bool
 	// Thawed blocks while the client is suspended.
 	Thawed()

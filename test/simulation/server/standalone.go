@@ -37,7 +37,7 @@ func (a *Standalone) Misjudge() { a.misjudge = true }
 
 // RoundTrip implements http.RoundTripper. Reading a watch blocks until the request's context ends.
 func (a *Standalone) RoundTrip(req *http.Request) (*http.Response, error) {
-	r, err := ReadRequest(req, nobody{})
+	r, err := ReadRequest(req, prompt{})
 	if err != nil {
 		return nil, err
 	}
@@ -78,17 +78,17 @@ func (h *calm) Step(string, ...string) {}
 
 func (h *calm) Changed(*Version) {}
 
-// nobody is a client that hears of everything at once: outside of a bubble timers may overtake one another.
-type nobody struct{}
+// prompt is a client that hears of everything at once: outside of a bubble timers may overtake one another.
+type prompt struct{}
 
 // String implements Client.
-func (nobody) String() string { return "nobody" }
+func (prompt) String() string { return "prompt" }
 
-func (nobody) Deliver(_ time.Duration, do, _ func()) { do() }
+func (prompt) Deliver(_ time.Duration, do, _ func()) { do() }
 
-func (nobody) IsDead() bool { return false }
+func (prompt) IsDead() bool { return false }
 
-func (nobody) Thawed() {}
+func (prompt) Thawed() {}
 
 // other returns what carries out a request that idalloc does not make, nil for one that it makes.
 func (a *Standalone) other(req *http.Request, r *Request) func(*Request) Answer {

@@ -62,11 +62,11 @@ func (w *World) startController(name string, run int) {
 		err := w.Controller(ctx, Surroundings{
 			Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}}, Clock: p.clock, Log: p.log(), Elects: w.Profile.Elects,
 		})
-		w.Alone(func() { //nolint:contextcheck // the world goes on without it
+		w.Alone(func() { //nolint:contextcheck // the world does not wait for it
 			p.finished(err)
 			held := p.held
 			p.held = nil
-			for _, a := range held { // it is cut off, and nobody would answer
+			for _, a := range held { // it is cut off, and no server would answer
 				a.broken()
 			}
 			w.After(d.Tail(5*time.Second), again)

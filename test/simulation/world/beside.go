@@ -56,7 +56,7 @@ func (b *beside) set(id *identity.Identity) {
 	}
 }
 
-// outlives reports whether work goes on that this process told of an id, even when it has ended.
+// outlives reports whether the work that this process told of an id continues, even when the process has ended.
 func (p *Process) outlives() bool {
 	return p.beside != nil && p.beside.under != nil && p.FenceAfter == 0
 }
@@ -99,7 +99,7 @@ func (p *Process) runCommand(ctx context.Context, o allocator.Options) error {
 		return err
 	case <-ctx.Done():
 	}
-	// Told to end: the work ends first, and who watches the time goes on until then.
+	// Told to end: the work ends first, and the watch of the time lasts until then.
 	killed := false
 	p.w.Alone(func() { //nolint:contextcheck // the world may start another process after it
 		if killed = p.Dead; !killed {

@@ -59,7 +59,7 @@ func (p *Process) workAsShown() {
 		if _, stays := owned[k]; stays {
 			continue
 		}
-		if p.w.Hangs[k] && p.w.Profile.HandsOver { // nobody asks work without a hook, so it may not hang
+		if p.w.Hangs[k] && p.w.Profile.HandsOver { // work without a hook is not asked, so it may not hang
 			p.lookAgain()
 			continue
 		}

@@ -178,7 +178,7 @@ func (w *World) DeleteOwner(orphans bool) {
 	w.Server.Remove(v)
 }
 
-// adopt has a Deployment take over the ReplicaSets that it selects and nobody controls.
+// adopt has a Deployment take over the ReplicaSets that it selects and that have no controller.
 func (w *World) adopt(d *server.Version) {
 	for _, rs := range w.Server.Objects(object.ReplicaSets) {
 		if object.Controller(rs.Object) == "" && InWorkload(rs.Object) {

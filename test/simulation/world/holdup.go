@@ -130,7 +130,7 @@ func (w *World) goOn(wait *waiting) {
 	wait.do()
 }
 
-// tell is told what happened, and by whom: nil is nobody of ours.
+// tell is told what happened, and by which process: nil is none of ours.
 func (w *World) tell(what news, by *Process) {
 	for _, wait := range slices.Clone(w.waiting) {
 		if wait.news != what || wait.p == by || wait.left == 0 {

@@ -21,7 +21,7 @@ type Node struct {
 	frozen bool          // everything on it is suspended
 	Mute   bool          // its kubelet does not run; its processes do
 	Deaf   bool          // its kubelet alone is cut off
-	Lost   bool          // it is cut off until somebody brings it back; its pods were deleted, and no other pod is placed on it
+	Lost   bool          // it is cut off until an operator brings it back; its pods were deleted, and no other pod is placed on it
 }
 
 // kubeletPod is a pod as its kubelet has it. It outlives the pod's object until the kubelet hears of that.
@@ -132,7 +132,7 @@ func (w *World) syncAfter(k *kubeletPod, delay time.Duration) {
 	})
 }
 
-// sync brings one pod in line, as its kubelet's loop does. Without contact it goes on with what it knows.
+// sync brings one pod in line, as its kubelet's loop does. Without contact it acts by what it knows.
 func (w *World) sync(k *kubeletPod) {
 	if k.gone {
 		return
@@ -152,7 +152,7 @@ func (w *World) sync(k *kubeletPod) {
 			o = v.Object
 			k.known = o
 		}
-		k.heard = k.heard || o == nil || object.Terminating(o) || object.Text(o, "status", "phase") == object.Failed // whoever declared that
+		k.heard = k.heard || o == nil || object.Terminating(o) || object.Text(o, "status", "phase") == object.Failed // by the kubelet or not
 	}
 	running := k.process != nil && k.process.Runs()
 	switch {

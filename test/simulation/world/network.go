@@ -18,13 +18,13 @@ type Network struct {
 	Repeats                                            float64 // of an answer to be one after which a client is to send the request again
 	Mute                                               bool    // nothing arrives, and connections stay open
 	Swallows                                           bool    // what arrives is done, and no answer comes
-	Astray                                             float64 // of a request to be answered by somebody who is not the API server
+	Astray                                             float64 // of a request to be answered by a server that is not the API server
 	Slower                                             float64 // factor of all delays
 	Silent                                             float64 // of an event to be minutes late
 	Stall                                              Stall
 	KillWriter                                         float64 // of a process to be killed right after a write of its own
 	KillSender                                         float64 // of a process to be killed while a write of its own is under way
-	Meddle                                             float64 // of the owner to be damaged right after somebody wrote
+	Meddle                                             float64 // of the owner to be damaged right after a write
 	HoldUp                                             HoldUp
 }
 
@@ -161,7 +161,7 @@ func (w *World) lose(c *Call) {
 	w.After(hangs, func() { c.finish(server.Answer{Err: errReset}) })
 }
 
-// Arrive is a request at the server. Nobody waits for the answer to a copy.
+// Arrive is a request at the server. No process waits for the answer to a copy.
 func (w *World) Arrive(c *Call, isCopy bool) {
 	if c.Process.Dead && !c.Writes() {
 		c.finish(server.Answer{Err: errDead})

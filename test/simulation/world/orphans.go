@@ -32,7 +32,7 @@ func (w *World) arriveOrphan(o *orphan) {
 }
 
 // meetOrphans is told that a process is about to send a request. A write of the process before it may arrive now. Then the process may
-// stand still until others have heard of that, and requests of one kind are slow for a while, whoever sends them.
+// stand still until others have heard of that, and requests of one kind are slow for a while, from any process.
 func (w *World) meetOrphans(p *Process, d *dice.Dice) {
 	for _, o := range slices.Clone(w.orphans) {
 		if by := o.call.Process; by == p || by.Pod != p.Pod || by.UID != p.UID {

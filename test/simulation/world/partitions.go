@@ -77,8 +77,8 @@ func (p *Process) heardAsMember(id identity.Identity) {
 	})
 }
 
-// actAs has the work act under an identity, and on its partitions. It goes on with what is to stop until it is told to stop, unless nobody
-// asks whether it has stopped.
+// actAs has the work act under an identity, and on its partitions. It continues what is to stop until it is told to, unless idalloc does not
+// ask whether it has stopped.
 func (p *Process) actAs(id identity.Identity) {
 	if p.working == nil {
 		p.slept = false
@@ -161,7 +161,7 @@ func (p *Process) stopAsMember(ctx context.Context, stop allocator.Stop) error {
 	return ctx.Err()
 }
 
-// leaveOne ends the work on one of the partitions after a while, and says so: others have that one while the work on the rest goes on. It returns false
+// leaveOne ends the work on one of the partitions after a while, and says so: others have that one while the work on the rest continues. It returns false
 // if the stop is called off.
 func (p *Process) leaveOne(ctx context.Context, stop *allocator.Stop, after time.Duration) bool {
 	if !pause(ctx.Done(), after) {
@@ -207,7 +207,7 @@ func (p *Process) breakApart(id identity.Identity) {
 	})
 }
 
-// Pause has somebody pause the pod's work on partitions, or end that. The processes of the pod that start later hear of it, too.
+// Pause has a person pause the pod's work on partitions, or end that. The processes of the pod that start later hear of it, too.
 func (w *World) Pause(pod string, paused bool) {
 	if w.paused == nil {
 		w.paused = map[string]bool{}
@@ -229,7 +229,7 @@ func (p *Process) hearPause(paused bool) {
 	p.pauses <- paused
 }
 
-// IsPaused reports whether somebody has paused a pod's work on partitions.
+// IsPaused reports whether a pod's work on partitions is paused.
 func (w *World) IsPaused(pod string) bool { return w.paused[pod] }
 
 // Divides reports whether the process works on partitions.

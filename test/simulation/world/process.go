@@ -51,8 +51,8 @@ type Process struct {
 	done   chan struct{}
 
 	frozen bool
-	thaw   chan struct{} // closed when it goes on
-	asleep []func()      // what happens when it goes on
+	thaw   chan struct{} // closed when it is resumed
+	asleep []func()      // what happens when it is resumed
 	held   []arrival     // what arrives when it can be reached
 	news   time.Duration // when the last event that is on its way to it is due
 	heldUp bool          // its last request was held up
@@ -144,7 +144,7 @@ func (p *Process) Deliver(due time.Duration, do, broken func()) {
 
 func (p *Process) isCut() bool { return p.Cut || p.Node.Cut }
 
-// WhenAwake runs do now, or when the process goes on.
+// WhenAwake runs do now, or when the process is resumed.
 func (p *Process) WhenAwake(do func()) {
 	if p.frozen {
 		p.asleep = append(p.asleep, do)

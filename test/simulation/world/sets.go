@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
-// podsOf returns a controller's pods that are neither dead nor Terminating, and lets go of those that somebody relabelled.
+// podsOf returns a controller's pods that are neither dead nor Terminating, and lets go of those that were relabelled.
 func (w *World) podsOf(v *server.Version) []*server.Version {
 	var active []*server.Version
 	for _, pod := range w.Server.Objects(object.Pods) {

@@ -34,6 +34,6 @@ func (w *World) Sweep(name string, on *Node) {
 		defer close(p.done)
 		defer cancel()
 		p.sweep(ctx)
-		w.Alone(func() { p.finished(nil) }) //nolint:contextcheck // the world goes on without it
+		w.Alone(func() { p.finished(nil) }) //nolint:contextcheck // the world does not wait for it
 	}()
 }

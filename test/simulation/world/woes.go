@@ -11,17 +11,17 @@ import (
 
 // Woes are what goes wrong beside the network and the machines.
 type Woes struct {
-	// Hangs are partitions on which work does not stop, whoever asks.
+	// Hangs are partitions on which work does not stop when it is told to.
 	Hangs map[int]bool
-	// Undoes are the keys of the owner whose changes by idalloc somebody undoes, each time.
+	// Undoes are the keys of the owner whose changes by idalloc another client undoes, each time.
 	Undoes []string
-	// Unauthorized says that the server accepts nobody's token.
+	// Unauthorized says that the server accepts no token.
 	Unauthorized bool
-	// Uncollected says that nobody collects what belongs to an owner that is gone.
+	// Uncollected says that no collector removes what belongs to an owner that is gone.
 	Uncollected bool
 }
 
-// undo has somebody undo what one of ours has just written on the owner, as a tool does that knows how the owner ought to be. It does so each
+// undo has another client undo what one of ours has just written on the owner, as a tool does that knows how the owner ought to be. It does so each
 // time, a moment later, for as long as Undoes says.
 func (w *World) undo(v *server.Version) {
 	if w.Serving == nil || v.Name != OwnerName || !v.Exists() || !v.Before.Exists() {

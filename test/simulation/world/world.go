@@ -18,7 +18,7 @@ import (
 // OwnerName is the workload's name.
 const OwnerName = "worker"
 
-// World is one history under way. Whoever changes it from a goroutine of his own does so in Alone.
+// World is one history under way. Code that changes it from a goroutine of its own does so in Alone.
 type World struct {
 	History
 	Woes
@@ -58,7 +58,7 @@ type World struct {
 	mu         sync.Mutex
 	pods       map[string]*kubeletPod
 	pending    map[string]bool // reconciliations that are due
-	paused     map[string]bool // pods whose work on partitions somebody paused, and whether they still are
+	paused     map[string]bool // pods whose work on partitions was paused, and whether they still are
 	traps      []*Trap         // of faults that wait for their moment
 	kept       time.Duration   // until when one of them keeps a request, or kept it a moment ago
 	waiting    []*waiting      // who is held up
@@ -77,7 +77,7 @@ type Witness interface {
 	Look()
 	// Stored is told of every version that is stored.
 	Stored(v *server.Version)
-	// HandOn has next be the process whose work goes on: it is the one that came before it in its pod.
+	// HandOn has next be the process that continues the work: it is the one that came before it in its pod.
 	HandOn(before, next *Process)
 	// Told is told of every identity that a process publishes.
 	Told(p *Process, id identity.Identity)
@@ -85,7 +85,7 @@ type Witness interface {
 	Asked(p *Process, stop allocator.Stop)
 	Left(p *Process, number int, set placement.Set)
 	Answered(p *Process, stop allocator.Stop)
-	// Excuse notes that somebody did something for which pods may have to move.
+	// Excuse notes a change for which pods may have to move.
 	Excuse()
 	// Trouble notes that something went wrong that may keep a process from going on.
 	Trouble()
@@ -93,7 +93,7 @@ type Witness interface {
 
 // Mischief is what goes wrong because of what just happened.
 type Mischief interface {
-	// Damage has somebody damage what idalloc keeps on the owner.
+	// Damage damages what idalloc keeps on the owner.
 	Damage(d *dice.Dice)
 	// Another has one of the history's faults happen.
 	Another(d *dice.Dice)

@@ -29,7 +29,7 @@ type mark struct {
 	at, since time.Time
 }
 
-// gap is a time in which nobody worked on a partition, before it moved, or although it did not.
+// gap is a time in which no pod worked on a partition, before it moved, or although it did not.
 type gap struct {
 	moved bool
 	long  time.Duration

@@ -1,4 +1,4 @@
-// Groups has consumers of partitions come and go in four ways, and measures how long nobody works on each partition: pods of
+// Groups has consumers of partitions come and go in four ways, and measures for how long no consumer works on each partition: pods of
 // idalloc whose partitions are queues of a RabbitMQ, the consumer group of Kafka, and RabbitMQ's single active consumer:
 //
 //	go -C test/bench/partitions run ./groups -out DIRECTORY

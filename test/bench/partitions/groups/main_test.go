@@ -54,7 +54,7 @@ func TestAllIsSettledWhenTheMembersThatThereAreWorkOnAll(t *testing.T) {
 		"one has one more than another":     {[]string{"a", "b"}, []string{"a", "b", "c"}, true, calm, true},
 		"one has two more than another":     {[]string{"a", "a"}, []string{"a", "b"}, true, calm, false},
 		"no matter if they need not be so":  {[]string{"a", "a"}, []string{"a", "b"}, false, calm, true},
-		"nobody has worked for a long time": {[]string{"a", "b"}, []string{"a", "b"}, true, calm + 2*stall, false},
+		"no pod has worked for a long time": {[]string{"a", "b"}, []string{"a", "b"}, true, calm + 2*stall, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBook(len(c.owners))

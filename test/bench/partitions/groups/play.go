@@ -47,7 +47,7 @@ type system interface {
 type result struct {
 	contender
 	scene string
-	// moved are the times for which nobody worked on a partition that moved, stayed those for which nobody worked on another one.
+	// moved are the times for which no pod worked on a partition that moved, stayed those for which no pod worked on another one.
 	moved, stayed []time.Duration
 	// most is the largest number of partitions that a member had at the end of any round.
 	most int

@@ -220,7 +220,7 @@ func (c *cluster) report(ctx context.Context, pod string, ready bool) {
 	_, _ = c.env.Client.CoreV1().Pods(c.namespace.Name).Patch(ctx, pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status") // the pod may be gone
 }
 
-// remove removes the object of a pod, as the kubelet does when the pod has ended, and as somebody does who deletes it by force.
+// remove removes the object of a pod, as the kubelet does when the pod has ended, and as a person does who deletes it by force.
 func (c *cluster) remove(ctx context.Context, pod string) error {
 	now := int64(0)
 	return c.env.Client.CoreV1().Pods(c.namespace.Name).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: &now})

@@ -15,7 +15,7 @@ import (
 
 // anyFit puts each partition into the pod that fit finds: the largest first if decreasing, otherwise by number.
 func anyFit(fit fit, decreasing bool) algorithm {
-	return func(in packing.Input, gaps bool) packing.Packing {
+	return func(in packing.Input) packing.Packing {
 		g := newGroup(in)
 		all := make([]int, len(in.Speeds))
 		for p := range all {
@@ -27,14 +27,14 @@ func anyFit(fit fit, decreasing bool) algorithm {
 		for _, p := range all {
 			g.assign(p, fit)
 		}
-		return g.packing(gaps)
+		return g.packing()
 	}
 }
 
 // fit finds an open pod for a speed.
 type fit func(g *group, speed float64) (id int, ok bool)
 
-// none is the pod of a partition that nobody owns.
+// none is the pod of a partition that no pod owns.
 const none = -1
 
 // full is the capacity of a pod. Speeds are rounded to whole parts of it, as Pack does, so that sums do not depend on their order. A
@@ -149,23 +149,14 @@ func (g *group) put(p, id int) {
 	g.ranks = slices.Insert(g.ranks, g.find(r), r)
 }
 
-// packing returns the packing. Without gaps, pods whose id is not below the number of pods get an id that is free below.
-func (g *group) packing(gaps bool) packing.Packing {
+// packing returns the packing.
+func (g *group) packing() packing.Packing {
 	pods := len(g.ranks)
 	owners := make(placement.Owners, pods)
-	free := 0
 	for id, list := range g.lists {
-		if list == nil {
-			continue
+		if list != nil {
+			owners[id] = placement.Of(list...)
 		}
-		if !gaps && id >= pods {
-			for g.open(free) {
-				free++
-			}
-			id = free
-			free++
-		}
-		owners[id] = placement.Of(list...)
 	}
 	return packing.Packing{Owners: owners, Pods: pods}
 }

@@ -27,7 +27,7 @@ func byID(*group, []int) float64                   { return 0 }
 
 // modified opens pods by a priority, and puts partitions into the pod that fit finds.
 func modified(fit fit, by key) algorithm {
-	return func(in packing.Input, gaps bool) packing.Packing {
+	return func(in packing.Input) packing.Packing {
 		g := newGroup(in)
 		pods, left := g.pods(by)
 		for _, pod := range pods {
@@ -37,7 +37,7 @@ func modified(fit fit, by key) algorithm {
 		for _, p := range left {
 			g.assign(p, fit)
 		}
-		return g.packing(gaps)
+		return g.packing()
 	}
 }
 
@@ -68,7 +68,7 @@ type pod struct {
 	key        float64
 }
 
-// pods returns the pods that own something, in the order in which they are opened, and the partitions that nobody owns.
+// pods returns the pods that own something, in the order in which they are opened, and the partitions that no pod owns.
 func (g *group) pods(by key) (pods []pod, others []int) {
 	lists := map[int][]int{}
 	for p, id := range g.owner {

@@ -17,16 +17,13 @@ func steps() []int { return []int{0, 5, 10, 15, 20, 25} }
 // protocol is how much is played. A pod can work off one of the fastest partitions.
 type protocol struct{ partitions, measurements, seeds int }
 
-// algorithm packs. gaps says that ids may be left out, because any pod can be ended and not only those with the highest ids. The published
-// ones were measured that way.
-type algorithm func(in packing.Input, gaps bool) packing.Packing
+// algorithm packs. The published ones may leave ids out, as if any pod could be ended and not only those with the highest ids.
+type algorithm func(in packing.Input) packing.Packing
 
 // contender is an algorithm with its name.
 type contender struct {
 	name string
 	pack algorithm
-	// gaps: it is also measured with ids left out.
-	gaps bool
 }
 
 // The names of some contenders.
@@ -43,18 +40,18 @@ const (
 func contenders() []contender {
 	first, best, worst := (*group).firstFit, (*group).bestFit, (*group).worstFit
 	return []contender{
-		{ours, func(in packing.Input, _ bool) packing.Packing { return packing.Pack(in) }, false},
-		{"first-fit", anyFit(first, false), true},
-		{"best-fit", anyFit(best, false), true},
-		{"worst-fit", anyFit(worst, false), true},
-		{"first-fit-decreasing", anyFit(first, true), true},
-		{bestFitDecreasing, anyFit(best, true), true},
-		{"worst-fit-decreasing", anyFit(worst, true), true},
-		{"modified-best-fit", modified(best, byLoad), true},
-		{modifiedWorstFit, modified(worst, byLoad), true},
-		{"modified-best-fit-partition", modified(best, byLargest), true},
-		{"modified-worst-fit-partition", modified(worst, byLargest), true},
-		{"pop-best-fit-decreasing", modified(best, byID), true},
+		{ours, packing.Pack},
+		{"first-fit", anyFit(first, false)},
+		{"best-fit", anyFit(best, false)},
+		{"worst-fit", anyFit(worst, false)},
+		{"first-fit-decreasing", anyFit(first, true)},
+		{bestFitDecreasing, anyFit(best, true)},
+		{"worst-fit-decreasing", anyFit(worst, true)},
+		{"modified-best-fit", modified(best, byLoad)},
+		{modifiedWorstFit, modified(worst, byLoad)},
+		{"modified-best-fit-partition", modified(best, byLargest)},
+		{"modified-worst-fit-partition", modified(worst, byLargest)},
+		{"pop-best-fit-decreasing", modified(best, byID)},
 	}
 }
 
@@ -71,7 +68,6 @@ type score struct {
 	overBound  float64 // pods above the lower bound, as a part of it
 	overFewest float64 // the same above the fewest pods of all algorithms: the paper's cardinal bin score
 	moved      float64 // what moved, in capacities: the paper's R
-	compact    float64 // the same if only the pods with the highest ids can be ended
 }
 
 // playAll plays walks for each size of the steps.
@@ -96,7 +92,7 @@ func (p protocol) play(step int, playing []contender) []score {
 func (p protocol) walk(step, seed int, playing []contender) []score {
 	r := rand.New(rand.NewPCG(uint64(seed)+1, uint64(step))) //nolint:gosec // the same ones each time
 	scores := make([]score, len(playing))
-	owners, compact := make([]placement.Owners, len(playing)), make([]placement.Owners, len(playing))
+	owners := make([]placement.Owners, len(playing))
 	in := packing.Input{Speeds: make([]float64, p.partitions), Capacity: fastest}
 	part := 1 / float64(p.measurements)
 	for i := range p.measurements {
@@ -106,17 +102,9 @@ func (p protocol) walk(step, seed int, playing []contender) []score {
 		fewest := p.partitions
 		for j, c := range playing {
 			in.Owners = owners[j]
-			packed := c.pack(in, c.gaps)
-			moved := packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity
+			packed := c.pack(in)
+			scores[j].moved += packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity * part
 			owners[j], pods[j] = packed.Owners, packed.Pods
-			scores[j].moved += moved * part
-			if c.gaps {
-				in.Owners = compact[j]
-				packed = c.pack(in, false)
-				moved = packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity
-				compact[j] = packed.Owners
-			}
-			scores[j].compact += moved * part
 			fewest = min(fewest, pods[j])
 		}
 		for j, n := range pods {
@@ -164,7 +152,6 @@ func meansOf(scores []score) []score {
 		m.overBound += s.overBound / n
 		m.overFewest += s.overFewest / n
 		m.moved += s.moved / n
-		m.compact += s.compact / n
 	}
 	return means
 }
