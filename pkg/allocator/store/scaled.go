@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -53,7 +54,7 @@ func (s *Store) patchOwner(ctx context.Context, from Owner, body []byte) (Owner,
 		written.UID = o.UID
 		return written, err
 	}
-	meta, err := s.patchMetadata(ctx, from.target(), body)
+	meta, err := s.patchMetadata(ctx, from.target(), types.JSONPatchType, body)
 	if err != nil {
 		return Owner{}, err
 	}
