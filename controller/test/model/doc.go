@@ -15,6 +15,10 @@
 // copied here, so a change there needs one here. Those of receipts test less here: the bytes, and of Begin the gate and that the pod is not
 // Terminating. There, nothing at all may have changed on the pod. So the histories here contain those there.
 //
+// T3 is one list here. There it is two, at two moments. The first has the owner's locks: a lock of its slot that comes later is that of a taker who sees
+// this one. The second is for a pod that runs under the owner's id and whose lock is moved between owners meanwhile. It shows the pods of the owner's
+// selector with whatever they lock, so such a pod is in it at any moment.
+//
 // From each state the model also runs without faults until nothing changes, with each map at the start. No gate stays then while an id is free.
 //
 // A model that cannot fail shows nothing: each step is left out once, and the test must find a history with two at work.
