@@ -233,7 +233,7 @@ type revision struct {
 
 // revisions reads the owner's ReplicaSets, and which of them is the current one.
 func (p *pass) revisions(ctx context.Context) error {
-	if !p.ref.Rolls() && p.ref.Resource == "" {
+	if !p.ref.OverSets() {
 		return nil
 	}
 	list := metaList(replicaSets)
