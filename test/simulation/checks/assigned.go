@@ -21,6 +21,8 @@ const (
 	elects = 31
 	// mostOfController is how many requests a controller makes in any minute at most, for a few pods.
 	mostOfController = 1200
+	// mostMaps is how many of these are writes of the owner. Pods that come or go are each a reason, and people change the workload every other second.
+	mostMaps = 120
 )
 
 // mayWrite reports whether a process writes the pod's receipt: the controller, if the label says so, and the pod's own otherwise.

@@ -50,9 +50,9 @@ func (g *progress) checkPace() {
 		seen := g.calls[p]
 		first, _ := slices.BinarySearchFunc(seen, now-time.Minute, func(c calls, at time.Duration) int { return int(c.at - at) })
 		seen = seen[first:]
-		most := mostAMinute
+		most, writes := mostAMinute, mostProposals
 		if p.Controls {
-			most = mostOfController
+			most, writes = mostOfController, mostMaps
 		}
 		if f := p.FenceAfter; f > 0 {
 			most += int(time.Minute/f+1) * renewals
@@ -60,8 +60,8 @@ func (g *progress) checkPace() {
 		if made := p.Calls - seen[0].n; made > most {
 			g.judge.reportf(bounded, "%s made more than %d requests within a minute", p.ID, most)
 		}
-		if made := p.Proposals - seen[0].proposals; made > mostProposals {
-			g.judge.reportf(bounded, "%s wrote the owner more than %d times within a minute", p.ID, mostProposals)
+		if made := p.Proposals - seen[0].proposals; made > writes {
+			g.judge.reportf(bounded, "%s wrote the owner more than %d times within a minute", p.ID, writes)
 		}
 		g.calls[p] = seen
 	}
