@@ -69,7 +69,7 @@ func passOf(t *testing.T, server client.Reader) *pass {
 // A Deployment was deleted and its pods locked their slots for the ReplicaSet. A list by the Deployment's name does not show them when it is there
 // again, and the watches may show its new pods before they show that it adopted the ReplicaSet.
 func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
-	const own, set = "Deployment/worker", "ReplicaSet/old"
+	const own, set, another = "Deployment/worker", "ReplicaSet/old", types.UID("another")
 	at, again := moved(own, set), moved(own, own)
 	again.Annotations[receipt.Key] = strings.Replace(again.Annotations[receipt.Key], `"w"`, `"listed"`, 1)
 	shown := map[string]string{"a": again.Annotations[receipt.Key]}
@@ -79,14 +79,14 @@ func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
 		adopted types.UID
 		want    bool
 	}{
-		"it runs under an id of the owner":                   {at, nil, "another", true},
-		"the pass knows it":                                  {at, &at, "another", false},
-		"the pass knows it with another receipt":             {at, new(moved(own, own)), "another", true},
-		"it runs under an id of another owner":               {moved(set, set), nil, "another", false},
+		"it runs under an id of the owner":                   {at, nil, another, true},
+		"the pass knows it":                                  {at, &at, another, false},
+		"the pass knows it with another receipt":             {at, new(moved(own, own)), another, true},
+		"it runs under an id of another owner":               {moved(set, set), nil, another, false},
 		"the owner has adopted it":                           {moved(set, set), nil, "owner", true},
 		"the owner has adopted it, and that is known":        {moved(set, set), new(moved(set, set)), "owner", false},
-		"it locks for the owner again, since the first list": {moved(own, own), nil, "another", true},
-		"the first list shows that it locks for the owner":   {again, nil, "another", false},
+		"it locks for the owner again, since the first list": {moved(own, own), nil, another, true},
+		"the first list shows that it locks for the owner":   {again, nil, another, false},
 	} {
 		set := podMeta{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": "worker"}, OwnerReferences: controlledBy(c.adopted, store.Deployment)}}
 		server := &lists{items: map[string][]podMeta{podKind: {c.pod}, store.ReplicaSet: {set}}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -31,6 +32,11 @@ func gatedPod() map[string]any {
 	return pod
 }
 
+func isGated(s *shelf) bool {
+	_, gated, _ := unstructured.NestedSlice(s.objects[podPath], "spec", "schedulingGates")
+	return gated
+}
+
 func TestAGatedPodGetsItsIDAndBegins(t *testing.T) {
 	server, s := newShelf(t, map[string]map[string]any{podPath: gatedPod()})
 	locked, err := s.Take(t.Context(), read(t, s), locks())
@@ -38,7 +44,7 @@ func TestAGatedPodGetsItsIDAndBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if locked.Annotations[receipt.Key] != locks().Encode() || locked.Annotations[assignment.DeletionCostKey] != "2147483644" || locked.Labels[receipt.IDLabel] != "3" ||
-		locked.Labels[receipt.OwnerLabel] != "deployment.worker" || server.objects[podPath]["spec"].(map[string]any)["schedulingGates"] == nil {
+		locked.Labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(testOwner) || !isGated(server) {
 		t.Errorf("after T2: %v", server.objects[podPath])
 	}
 	running, err := s.Begin(t.Context(), locked, begun(), words(), true)
@@ -47,7 +53,7 @@ func TestAGatedPodGetsItsIDAndBegins(t *testing.T) {
 	}
 	want := map[string]string{"a": "b", receipt.Key: begun().Encode(), assignment.DeletionCostKey: "2147483644"}
 	maps.Copy(want, words())
-	if spec := server.objects[podPath]["spec"].(map[string]any); !maps.Equal(running.Annotations, want) || running.Labels["app"] != "worker" || len(spec) != 0 {
+	if !maps.Equal(running.Annotations, want) || running.Labels["app"] != "worker" || isGated(server) {
 		t.Errorf("after Begin: %v", server.objects[podPath])
 	}
 }

@@ -61,7 +61,7 @@ func (s *Store) ParseFurther(ctx context.Context, text, namespace string, furthe
 				continue
 			}
 			r := list.APIResources[i]
-			if named := append(r.ShortNames, r.Name, r.SingularName, strings.ToLower(r.Kind)); slices.Contains(named, word) && cmp.Or(of, group) == group {
+			if named := append([]string{r.Name, r.SingularName, strings.ToLower(r.Kind)}, r.ShortNames...); slices.Contains(named, word) && cmp.Or(of, group) == group {
 				return Ref{APIVersion: v.GroupVersion, Kind: r.Kind, Namespace: namespace, Name: name, Resource: resource}, name != "", nil
 			}
 			break
