@@ -74,7 +74,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a.peers = peers.New(o.Store, a.contact.Wake())
 	a.lease = lease.New(lease.Options{
 		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
-		Fenced: o.Fenced, Ended: a.contact.Ring, Contact: func(e event.Contact) { tell(e) },
+		Fenced: o.Fenced, News: a.contact.Ring, Contact: func(e event.Contact) { tell(e) },
 	})
 	a.changes = report.NewChanges(o.Pod, a.o.strategy, tell)
 	if o.Observer != nil {

@@ -247,7 +247,38 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// A renewal is refused because of the credentials, which is no contact.
+// A renewal is refused because of the credentials, which is no contact. The watch goes on, and the pod says it at once.
+func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", writes(http.MethodPut, "/leases/"))
+	stale, reasons := make(chan bool, 9), make(chan string, 9)
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
+		o.Observer = observer(func(e event.Event) {
+			if e, is := e.(event.Away); is {
+				reasons <- e.Reason.Error()
+			}
+		})
+	})
+	b.until("an id", has(0))
+	refused.Store(true)
+	close(clk.renews)
+	<-seen
+	if !<-stale || !has(0)(map[string]identity.Identity{"p0": b.shows("p0")}) {
+		t.Error("it says that it has contact, or has no id")
+	}
+	if reason := <-reasons; !strings.Contains(reason, "does not accept the credentials") {
+		t.Errorf("it has lost contact for %q", reason)
+	}
+	refused.Store(false)
+	if <-stale {
+		t.Error("it loses contact twice")
+	}
+}
+
+// What the pod has said of that before stands when it is fenced.
 func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)

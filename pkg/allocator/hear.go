@@ -19,6 +19,7 @@ import (
 func (a *Allocator) hear() {
 	a.hearStops()
 	a.hearFence()
+	a.contact.Renewals(a.lease.Refused())
 	a.contact.NoteStale()
 	if stream := a.contact.Owner(); stream != nil {
 		owner, known, err := stream.Latest()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,9 +61,9 @@ func TestWatchesThatEndAtOnceBeginLaterAndLater(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
-					requests := 0
+					var requests atomic.Int64 // a list may outlive the stream
 					s := Follow(ctx, "pod", breaking(events, streamsLists, func() {
-						if requests++; requests > 1000 {
+						if requests.Add(1) > 1000 {
 							cancel() // they may come without an end at one moment
 						}
 					}), ByName("worker-0"), time.Now, logr.Discard())
@@ -72,8 +73,8 @@ func TestWatchesThatEndAtOnceBeginLaterAndLater(t *testing.T) {
 					}
 					cancel()
 					<-s.Done()
-					if requests > 60 || requests < 6 {
-						t.Errorf("%d requests in a minute", requests)
+					if asked := requests.Load(); asked > 60 || asked < 6 {
+						t.Errorf("%d requests in a minute", asked)
 					}
 				})
 			})

@@ -90,8 +90,8 @@ func (m *measurer) run(cmd *cobra.Command, args []string) error {
 	return capacity.Print(cmd.OutOrStdout(), pods)
 }
 
-// measure reads until the time is over. It begins with the first reading that succeeds: RabbitMQ has no statistics of queues that are new. If a later
-// one fails, all of them are for nothing: what waited meanwhile is not known.
+// measure reads until the time is over. It begins when something waits in each partition, or after a third of the time: RabbitMQ has no statistics of
+// queues that are new, and then late ones. If a later reading fails, all of them are for nothing: what waited meanwhile is not known.
 func (m *measurer) measure(ctx context.Context, w workload.Workload, source loop.Source) ([]capacity.Pod, error) {
 	meter, begin, asked := capacity.Meter{}, time.Time{}, time.Now()
 	tick := time.NewTicker(m.period)
@@ -107,7 +107,7 @@ func (m *measurer) measure(ctx context.Context, w workload.Workload, source loop
 		switch r, err := source.Read(ctx); {
 		case err != nil && (!begin.IsZero() || time.Since(asked) >= m.long):
 			return nil, fmt.Errorf("the loads cannot be read: %w", err)
-		case err == nil:
+		case err == nil && (!begin.IsZero() || capacity.Busy(r, seen.Row) || time.Since(asked) >= m.long/3):
 			if begin.IsZero() {
 				begin = r.At
 			}

@@ -34,6 +34,18 @@ type Pod struct {
 	Idle string
 }
 
+// Busy reports whether something waits in each partition that a pod owns.
+func Busy(r monitor.Reading, owners placement.Owners) bool {
+	for _, set := range owners {
+		for p := range set.All() {
+			if r.Backlogs[p] <= 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Add takes a reading, and who owned what at that time.
 func (m *Meter) Add(r monitor.Reading, owners placement.Owners) {
 	if m.idle == nil {

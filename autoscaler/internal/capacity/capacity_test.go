@@ -69,6 +69,19 @@ func TestWhatABusyPodWorksOffIsItsCapacity(t *testing.T) {
 	}
 }
 
+// A measurement may begin when each pod has something to do in all its partitions.
+func TestWhetherAllPodsAreBusy(t *testing.T) {
+	row, waits := owners(t, `{"0":"0-1","1":"","2":"2"}`), func(waits ...float64) monitor.Reading { return moment{0, waits, waits}.reading() }
+	for want, r := range map[bool]monitor.Reading{true: waits(1, 2, 3, 0), false: waits(1, 0, 3, 4)} {
+		if capacity.Busy(r, row) != want {
+			t.Errorf("%v is not %v", r.Backlogs, want)
+		}
+	}
+	if capacity.Busy(waits(1, 2), row) {
+		t.Error("what is not measured counts as waiting")
+	}
+}
+
 func TestAPodThatWasNotBusyAllTheTimeSaysNothing(t *testing.T) {
 	row := owners(t, `{"0":"0-1","1":"","2":"2-3"}`)
 	steady := func(second int) moment { return moment{second, []float64{9, 9, 9, 9}, []float64{9, 9, 9, 9}} }

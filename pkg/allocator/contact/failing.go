@@ -24,15 +24,24 @@ func (c *Contact) Answered() {
 	}
 }
 
+// Renewals takes in why the API server refuses the credentials at each renewal of the own Lease, nil if it does not. A watch may last for
+// minutes after that.
+func (c *Contact) Renewals(why error) {
+	if c.refuses = why != nil; c.refuses && !c.stale {
+		c.setStale(true)
+		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: store.Unauthorized(why)})
+	}
+}
+
 // NoteStale tells when the watch of the owner, or the only one, loses contact and finds it. It has not found it as long as a request
-// has no answer.
+// or a renewal has no answer.
 func (c *Contact) NoteStale() {
 	stream := c.main()
 	if stream == nil {
 		return
 	}
 	since, why := stream.Stale()
-	if (why != nil) == c.stale || c.stale && c.silent {
+	if (why != nil) == c.stale || c.stale && (c.silent || c.refuses) {
 		return
 	}
 	c.setStale(why != nil)

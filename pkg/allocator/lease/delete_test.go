@@ -38,7 +38,7 @@ func share(t *testing.T) shared {
 func (s shared) guard(pod string) *lease.Guard {
 	g := lease.New(lease.Options{
 		Store: s.store, Pace: pace.New(func() float64 { return 0 }), Pod: pod, After: 30 * time.Second,
-		Fenced: func(time.Duration) {}, Ended: func() {}, Contact: func(event.Contact) {},
+		Fenced: func(time.Duration) {}, News: func() {}, Contact: func(event.Contact) {},
 	})
 	g.Begin(s.Context(), s.ref, types.UID(pod+"-uid"))
 	return g

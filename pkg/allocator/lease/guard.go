@@ -28,8 +28,8 @@ type Options struct {
 	// Fenced is called when the time is over. The work must have stopped by the given moment of the boot-time clock, which may be past. It is
 	// called from several goroutines, and more than once.
 	Fenced func(by time.Duration)
-	// Ended is called from another goroutine after Fenced.
-	Ended func()
+	// News is called from another goroutine after Fenced, and when Refused says something else. It does not block.
+	News func()
 	// Contact is told of each answer to a renewal, from several goroutines.
 	Contact func(event.Contact)
 }
@@ -110,6 +110,21 @@ func (g *Guard) Silent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.why == nil || store.NoContact(g.why)
+}
+
+// Refused returns the answer to the last write of the own Lease if it refuses the credentials, and nil otherwise. It does not block.
+func (g *Guard) Refused() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused()
+}
+
+// refused is Refused. The caller must hold the lock.
+func (g *Guard) refused() error {
+	if g.own.Holder == "" || !store.NoContact(g.why) {
+		return nil
+	}
+	return g.why
 }
 
 // Forget ends the renewals, and what is known of the own Lease.
@@ -253,7 +268,7 @@ func (g *Guard) put(ctx context.Context, now store.Lease, share receipt.Share) e
 	g.wrote(now.Version, written, sent, err)
 	if errors.Is(err, store.ErrNotKept) && g.Over() {
 		g.Fence()
-		g.o.Ended()
+		g.o.News()
 	}
 	if err == nil { // not under the lock: an observer may ask whether the time is over
 		g.o.Contact(event.Contact{Age: g.boot.BootTime() - sent, Overdue: g.o.After / 2})
@@ -288,11 +303,15 @@ func (g *Guard) answered(err error) {
 
 // note keeps why the API server refused. After a conflict the next read says why. The caller must hold the lock.
 func (g *Guard) note(err error) {
+	before := g.refused()
 	switch {
 	case err == nil, errors.Is(err, store.ErrNoAnswer), errors.Is(err, store.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
 		g.why = nil
 	case !errors.Is(err, store.ErrConflict):
 		g.why = err
+	}
+	if (before == nil) != (g.refused() == nil) {
+		g.o.News()
 	}
 }
 

@@ -43,7 +43,7 @@ func (m machine) BootWait(until time.Duration, done <-chan struct{}) {
 // secured is the Guard of a pod that has the Lease of slot 0.
 func secured(t *testing.T, o lease.Options) *lease.Guard {
 	t.Helper()
-	o.Pod, o.Ended, o.Contact = "worker-0", func() {}, func(event.Contact) {}
+	o.Pod, o.News, o.Contact = "worker-0", func() {}, func(event.Contact) {}
 	g := lease.New(o)
 	ref, _ := store.NewRef(apifake.Apps, apifake.Deployment, apifake.Namespace, apifake.Worker)
 	g.Begin(t.Context(), ref, "uid")

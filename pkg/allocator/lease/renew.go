@@ -30,7 +30,7 @@ func (g *Guard) keep() {
 		}
 		if g.Over() {
 			g.o.Fenced(g.deadline() + g.o.Lead)
-			g.o.Ended()
+			g.o.News()
 		}
 	})
 }
@@ -89,7 +89,7 @@ func (g *Guard) write(ctx context.Context) error {
 		case now.Holder != own.Holder:
 			g.lose(now)
 			g.Fence()
-			g.o.Ended()
+			g.o.News()
 			return errNotMine
 		}
 		own.Version, own.UID = now.Version, now.UID

@@ -21,8 +21,8 @@ const (
 	podName   = "worker-6dc99c5c6-00000"
 	worker    = "worker"
 	podUID    = "5f1b2c3d-0000-4000-8000-000000000000"
-	// annotationsLimit is how many bytes the annotations of an object may have.
-	annotationsLimit = 256 << 10
+	// annotationsLimit is how long the policy lets a map be that is the only annotation of its workload.
+	annotationsLimit = 259_072 - len("idalloc.dev/assignment")
 )
 
 // request is an update of one object.
@@ -78,6 +78,7 @@ func ofDeployment(name string, by user.Info, beside map[string]string, size, app
 	old := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Name: worker, Namespace: namespace, UID: types.UID("1"), Labels: map[string]string{"app.kubernetes.io/name": worker}, Annotations: maps.Clone(beside), ManagedFields: managers(appliers),
 	}}
+	old.Spec.Replicas = new(int32(1000)) // the policy gives each pod some room in the map
 	old.Spec.Template.Spec = spec()
 	object := old.DeepCopy()
 	if object.Annotations == nil {
