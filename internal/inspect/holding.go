@@ -118,11 +118,11 @@ func (h *holding) another(p pod) bool {
 	if p.controller == "" {
 		return false
 	}
-	if !h.owner.Rolls() {
-		return p.controller != h.owner.Name
-	}
 	if is, known := h.adopted[p.controller]; known {
 		return !is
+	}
+	if !h.owner.Rolls() {
+		return p.controller != h.owner.Name
 	}
 	return p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != h.owner.Name+"-"+p.template
 }

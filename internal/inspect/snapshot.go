@@ -31,7 +31,7 @@ type snapshot struct {
 	accounts map[string]time.Time
 	// copied is a pod that the map names, and that lives and is not the owner's: the map is that of another workload. It is empty if there is none.
 	copied string
-	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one.
+	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one, and a further kind gives them any names.
 	adopted map[string]bool
 	// evict is what the owner's annotation of this name says.
 	evict string
@@ -112,7 +112,8 @@ func lastChange(fields []metav1.ManagedFieldsEntry) time.Time {
 func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool {
 	adopted := map[string]bool{}
 	for _, p := range n.pods {
-		if _, known := adopted[p.controller]; known || !n.owner.Rolls() || !p.Owned || p.controller == "" || p.controller == n.owner.Name+"-"+p.template {
+		named := p.controller == n.owner.Name || n.owner.Rolls() && p.controller == n.owner.Name+"-"+p.template
+		if _, known := adopted[p.controller]; known || !n.owner.OverSets() || !p.Owned || p.controller == "" || named {
 			continue
 		}
 		rs, err := s.GetMetadata(ctx, store.Ref{APIVersion: "apps/v1", Kind: store.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})

@@ -26,7 +26,7 @@ themselves. gc shows which there are (--dry-run), and frees them when no pod is
 left to do so. It also deletes Leases of slots that the workload does not have.`,
 		Example: "gc deployment/worker -n prod --dry-run",
 	}, func(cmd *cobra.Command, args []string, out *Output, _ logr.Logger) error {
-		s, ref, err := p.connect(args)
+		s, ref, err := p.connect(cmd.Context(), args)
 		if err != nil {
 			return err
 		}

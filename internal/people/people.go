@@ -81,14 +81,20 @@ func One(args []string) (store.Ref, error) {
 	return t.Refs[0], nil
 }
 
-// connect returns a Store, and the one workload that args name.
-func (p Program) connect(args []string) (*store.Store, store.Ref, error) {
-	ref, err := One(args)
-	if err != nil {
-		return nil, ref, err
+// connect returns a Store, and the one workload that args name. It may be of a further kind.
+func (p Program) connect(ctx context.Context, args []string, further ...string) (*store.Store, store.Ref, error) {
+	ref, wrong := One(args)
+	if wrong != nil && (len(args) != 1 || len(further) == 0) {
+		return nil, ref, wrong
 	}
 	s, namespace, err := p.Connect()
-	ref.Namespace = namespace
+	if ref.Namespace = namespace; err != nil || wrong == nil {
+		return s, ref, err
+	}
+	ref, ok, err := s.ParseFurther(ctx, args[0], namespace, further...)
+	if err == nil && !ok {
+		err = wrong
+	}
 	return s, ref, err
 }
 

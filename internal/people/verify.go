@@ -22,6 +22,7 @@ type verifier struct {
 
 	patience time.Duration
 	warnings bool
+	kinds    []string
 }
 
 // NewVerify returns the command verify.
@@ -43,6 +44,7 @@ checks again at every change until nothing is wrong or the time is over.`,
 	f := cmd.Flags()
 	f.DurationVar(&v.patience, "wait", 0, "time to check again at every change; 0 checks once")
 	f.BoolVar(&v.warnings, "fail-on-warnings", false, "also exit with 1 for warnings")
+	f.StringSliceVar(&v.kinds, "kind", nil, "further kinds, as of idalloc-controller")
 	return cmd
 }
 
@@ -50,7 +52,7 @@ func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.
 	if v.patience < 0 {
 		return cli.Usagef("--wait %s: use 0 or more", v.patience)
 	}
-	s, ref, err := v.connect(args)
+	s, ref, err := v.connect(cmd.Context(), args, v.kinds...)
 	if err != nil {
 		return err
 	}

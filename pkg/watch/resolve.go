@@ -56,7 +56,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 		return ref, nil
 	}
 	top, ok := store.NewRef(above.APIVersion, above.Kind, pod.Namespace, above.Name, further...)
-	if !ok || !top.Rolls() && top.Resource == "" {
+	if !ok || !top.OverSets() {
 		// This controller makes a ReplicaSet for each revision, and the ids of two ReplicaSets would collide.
 		return store.Ref{}, unknown(pod, ref.String(), above)
 	}

@@ -62,7 +62,7 @@ func (p *pass) meta(name string) *podMeta {
 func (p *pass) swap(ctx context.Context, name string, next receipt.Receipt) error {
 	meta := p.meta(name)
 	next.UID, next.Owner, next.Write = string(meta.UID), p.ref.String(), receipt.Draw()
-	written, err := p.store.SwapLock(ctx, meta, meta.Annotations[receipt.Key], next)
+	written, err := p.store.Take(ctx, meta, next)
 	if err != nil {
 		return fmt.Errorf("pod %s: %w", name, err)
 	}
@@ -90,7 +90,7 @@ func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
 		next := receipt.Receipt{
 			UID: string(meta.UID), Owner: p.ref.String(), State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Write: receipt.Draw(),
 		}
-		written, err := p.store.Begin(ctx, meta, b.Text, next, annotations(b.Words), b.Gated)
+		written, err := p.store.Begin(ctx, meta, next, annotations(b.Words), b.Gated)
 		if err != nil {
 			return fmt.Errorf("pod %s: begin: %w", b.Pod, err)
 		}

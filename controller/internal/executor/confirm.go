@@ -19,18 +19,19 @@ import (
 )
 
 // confirm is T3: one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the
-// owner's ids, and locks for others.
+// owner's ids, and locks for others or did so when the first list was read.
 func (p *pass) confirm(ctx context.Context) error {
 	list, err := p.store.Receipts(ctx, p.ref, receipt.NoID, p.former...)
 	if err != nil {
 		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
 	}
-	locks := make([]heart.Lock, 0, len(list))
+	locks, shown := make([]heart.Lock, 0, len(list)), make(map[string]string, len(list))
 	for _, r := range list {
+		shown[r.Pod] = r.Text
 		p.strange = p.strange || p.metas[r.Pod] == nil
 		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt, Overdue: r.Overdue(p.world.Now)})
 	}
-	if err := p.elsewhere(ctx); err != nil {
+	if err := p.elsewhere(ctx, shown); err != nil {
 		return err
 	}
 	if p.strange {
@@ -42,13 +43,14 @@ func (p *pass) confirm(ctx context.Context) error {
 }
 
 // elsewhere finds pods whose receipts are for another owner although their programs run under this one's ids, or although it has adopted their
-// ReplicaSet. The watches of pods and of ReplicaSets have no order, so the cache may show the adopter's new pods first.
-func (p *pass) elsewhere(ctx context.Context) error {
+// ReplicaSet. The watches of pods and of ReplicaSets have no order, so the cache may show the adopter's new pods first. shown are the receipts that the
+// list of the owner's locks showed. The list here has all locks of its pods, whoever's: with another leader, a pod that runs under one of the owner's ids
+// may lock for another owner at the time of that list, and for this one again at the time of this. A list of the locks for others would not show it either.
+func (p *pass) elsewhere(ctx context.Context, shown map[string]string) error {
 	if p.owner.Selector == "" || p.ref.Kind == store.StatefulSet || p.ref.Kind == store.Job { // their pods never change hands under a slot
 		return nil
 	}
-	lock := assignment.OwnerLabelValue(p.ref.String())
-	text := fmt.Sprintf("%s,%s=%s,%s,%s!=%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel, receipt.OwnerLabel, lock)
+	text := fmt.Sprintf("%s,%s=%s,%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel)
 	selector, err := labels.Parse(text)
 	if err != nil {
 		return fmt.Errorf("%s: selector %q: %w", p.ref, text, err)
@@ -61,9 +63,12 @@ func (p *pass) elsewhere(ctx context.Context) error {
 	err = p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector},
 		client.MatchingFieldsSelector{Selector: live})
 	if err != nil {
-		return fmt.Errorf("list the pods of %s that lock for others: %w", p.ref, err)
+		return fmt.Errorf("list the pods of %s that lock: %w", p.ref, err)
 	}
-	news := slices.DeleteFunc(list.Items, func(pod podMeta) bool { return shows(p.metas[pod.Name], pod.Annotations[receipt.Key]) })
+	news := slices.DeleteFunc(list.Items, func(pod podMeta) bool {
+		text := pod.Annotations[receipt.Key]
+		return text == shown[pod.Name] || shows(p.metas[pod.Name], text)
+	})
 	if p.ref.Rolls() && slices.ContainsFunc(news, func(pod podMeta) bool { return foreign(&pod, p.sets) }) {
 		if err := p.allSets(ctx); err != nil {
 			return err

@@ -155,16 +155,16 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	p.planned(d.Plan)
-	if left := p.temper.takes.Sub(p.store.Clock.Now()); left > 0 { // what T3 has taken from a pod is taken again later
+	if left := p.temper.clashes.Left(p.store.Clock.Now()); left > 0 { // what T3 has taken from a pod is taken again later
 		p.sooner(left)
 		d.Take = slices.DeleteFunc(d.Take, func(t heart.Take) bool { return !t.Begun })
 	}
-	if left := p.temper.writes.Sub(p.store.Clock.Now()); left > 0 {
+	if left := p.temper.unkept.Left(p.store.Clock.Now()); left > 0 {
 		p.sooner(left)
 		d.Take = nil
 	}
 	if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
-		p.temper.changed(p.store.Clock.Now())
+		p.temper.unkept.Again(p.store.Clock.Now())
 	}
 	if d = heart.Decide(p.world); d.Confirm {
 		if err := p.confirm(ctx); err != nil {
@@ -172,7 +172,7 @@ func (p *pass) run(ctx context.Context) error {
 		}
 		d = heart.Decide(p.world)
 		if len(d.Withdraw) > 0 {
-			p.temper.clashed(p.store.Clock.Now())
+			p.temper.clashes.Again(p.store.Clock.Now())
 		}
 		err = errors.Join(err, p.begin(ctx, d.Begin), p.withdraw(ctx, d.Withdraw))
 		if p.strange { // only a plan that knows the pod proposes its slot to no other one

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -164,19 +165,10 @@ func (p *pass) ownerOf() heart.Owner {
 
 // limit reads EvictKey. What makes no sense counts as absent.
 func limit(text string, count int) int {
-	if text == "never" {
+	if text == "never" || text == "0" || text == "0%" {
 		return 0
 	}
-	number, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.Atoi(number)
-	switch {
-	case err != nil || n < 0:
-		return 1
-	case n == 0:
-		return 0
-	case percent:
-		n = n * count / 100
-	}
+	n, _ := intstr.GetScaledValueFromIntOrPercent(new(intstr.Parse(text)), count, false)
 	return max(1, n)
 }
 
@@ -233,7 +225,7 @@ type revision struct {
 
 // revisions reads the owner's ReplicaSets, and which of them is the current one.
 func (p *pass) revisions(ctx context.Context) error {
-	if !p.ref.Rolls() && p.ref.Resource == "" {
+	if !p.ref.OverSets() {
 		return nil
 	}
 	list := metaList(replicaSets)

@@ -94,7 +94,7 @@ func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (s
 		return ref, true
 	}
 	top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name)
-	return top, known && (top.Rolls() || top.Resource != "")
+	return top, known && top.OverSets()
 }
 
 // ownerOfPod returns the key of a pod.

@@ -24,12 +24,10 @@ type temper struct {
 	wrote  assignment.State
 	undone pace.Undone
 	until  time.Time
-	// clashes is how often in a row T3 took slots from pods again. The next ones are taken at takes.
+	// clashes is how often in a row T3 took slots from pods again: what the plan does not know yet, it knows later.
 	clashes pace.Undone
-	takes   time.Time
-	// unkept is how often in a row a receipt that was written came back changed. The next ones are written at writes.
+	// unkept is how often in a row admission changed a receipt that was written.
 	unkept pace.Undone
-	writes time.Time
 	memory memory
 }
 
@@ -53,18 +51,6 @@ func (x *Executor) calm(ref store.Ref) {
 
 // damped returns for how long the map is left alone.
 func (t *temper) damped(now time.Time) time.Duration { return t.until.Sub(now) }
-
-// clashed takes in that T3 took slots from pods again. What the plan does not know yet, it knows later.
-func (t *temper) clashed(now time.Time) {
-	t.clashes.Again(now)
-	t.takes = now.Add(t.clashes.Damping())
-}
-
-// changed takes in that admission changes receipts.
-func (t *temper) changed(now time.Time) {
-	t.unkept.Again(now)
-	t.writes = now.Add(t.unkept.Damping())
-}
 
 // proposed takes in a write of the map. One that repeats the last one says that it was undone, be it at once, by an admission webhook.
 func (t *temper) proposed(next assignment.State, now time.Time, err error) {

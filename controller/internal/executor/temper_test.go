@@ -49,33 +49,3 @@ func TestAConflictIsNoReasonToWriteTheMapLater(t *testing.T) {
 		t.Errorf("the map waits for %s", k.damped(now))
 	}
 }
-
-// What T3 has taken from a pod is not taken again each time at once.
-func TestASlotThatT3TookIsTakenAgainLaterEachTime(t *testing.T) {
-	now, takes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
-	end := now.Add(time.Minute)
-	for k := (&temper{}); now.Before(end); now = now.Add(50 * time.Millisecond) {
-		if !now.Before(k.takes) {
-			k.clashed(now)
-			takes++
-		}
-	}
-	if takes < 5 || takes > 20 {
-		t.Errorf("%d takes in a minute", takes)
-	}
-}
-
-// Admission that changes receipts is not answered each time at once.
-func TestAReceiptThatIsNotKeptIsWrittenAgainLaterEachTime(t *testing.T) {
-	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
-	end := now.Add(time.Minute)
-	for k := (&temper{}); now.Before(end); now = now.Add(50 * time.Millisecond) {
-		if !now.Before(k.writes) {
-			k.changed(now)
-			writes++
-		}
-	}
-	if writes < 5 || writes > 20 {
-		t.Errorf("%d writes in a minute", writes)
-	}
-}

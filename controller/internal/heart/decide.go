@@ -230,7 +230,7 @@ func (v *view) confirm(p *pod) {
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	default:
 		words := v.words(p, lock.Version, false)
-		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, Text: lock.Text, ID: p.id, Gated: p.Gated && !p.runs, Words: words})
+		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Gated: p.Gated && !p.runs, Words: words})
 	}
 }
 

@@ -93,12 +93,12 @@ type Take struct {
 // Words are the annotations of a pod that its container reads.
 type Words struct{ ID, Count, Identity string }
 
-// Begin lets a pod's program begin. Text are the bytes that T3 showed.
+// Begin lets a pod's program begin. The pod has the receipt that T3 showed.
 type Begin struct {
-	Pod, Text string
-	ID        int
-	Gated     bool
-	Words     Words
+	Pod   string
+	ID    int
+	Gated bool
+	Words Words
 }
 
 // Publish tells a pod that has begun the new count.

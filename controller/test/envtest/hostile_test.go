@@ -8,10 +8,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -59,14 +57,8 @@ var _ = Describe("what people do to pods and workloads", func() {
 		kubelet(ns)
 		create(ctx, ns, deployment(2))
 		rolled(ctx, ns, "", 2)
-		for _, name := range []string{"one", "two"} { // an eviction is refused if two budgets select the pod
-			_, err := client.PolicyV1().PodDisruptionBudgets(ns).Create(ctx, &policyv1.PodDisruptionBudget{
-				ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{
-					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": worker}}, MaxUnavailable: new(intstr.FromInt32(1)),
-				},
-			}, metav1.CreateOptions{})
-			Expect(err).NotTo(HaveOccurred())
-		}
+		budget(ctx, ns, "one", 1) // an eviction is refused if two budgets select the pod
+		budget(ctx, ns, "two", 1)
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "RemovalRefused") }).WithContext(ctx).
 			Should(ContainElement(HaveField("Message", ContainSubstring("more than one PodDisruptionBudget"))))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -53,6 +55,7 @@ var _ = Describe("a kind with the subresource scale that --kind names", func() {
 			c.create(ctx, ns, 3)
 			haveIDs(ctx, ns, 3)
 			c.explained(ctx, ns)
+			c.verified(ctx, ns)
 			c.patch(ctx, ns, "", `{"spec":{"template":{"metadata":{"annotations":{"version":"2"}}}}}`)
 			Eventually(func(ctx context.Context) (versions []string) {
 				for _, pod := range pods(ctx, ns) {
@@ -90,6 +93,23 @@ func (c custom) explained(ctx context.Context, ns string) {
 	pod := pods(ctx, ns)[0].Name
 	Expect(inspect.Explain(ctx, s, ns, pod)).To(HaveField("Verdict", "the pod gets no id"))
 	Expect(inspect.Explain(ctx, s, ns, pod, c.name())).To(HaveField("Verdict", MatchRegexp("the pod has id [0-2] of "+c.kind+"/"+worker)))
+}
+
+// verified expects that kubectl idalloc verify finds nothing wrong with a workload of the kind.
+func (c custom) verified(ctx context.Context, ns string) {
+	GinkgoHelper()
+	verify := people.NewVerify(people.Program{
+		Name: "kubectl idalloc", Log: func() (logr.Logger, error) { return logr.Discard(), nil },
+		Connect: func() (*store.Store, string, error) {
+			s, err := store.New(config, clock.RealClock{})
+			return s, ns, err
+		},
+	})
+	var out strings.Builder
+	verify.SetOut(&out)
+	verify.SetArgs([]string{strings.ToLower(c.kind) + "/" + worker, "--kind=" + c.name(), "--wait=1m"})
+	Expect(verify.ExecuteContext(ctx)).To(Succeed(), out.String)
+	Expect(out.String()).To(ContainSubstring(c.kind + "/" + worker))
 }
 
 func objects() dynamic.Interface {

@@ -66,10 +66,7 @@ var _ = Describe("a rolling update with the default strategy", func() {
 		create(ctx, ns, deployment(3))
 		rolled(ctx, ns, "", 3)
 		budgets := client.PolicyV1().PodDisruptionBudgets(ns)
-		_, err := budgets.Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: worker}, Spec: policyv1.PodDisruptionBudgetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": worker}}, MaxUnavailable: new(intstr.FromInt32(0)),
-		}}, metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		budget(ctx, ns, worker, 0)
 		Eventually(func(ctx context.Context) int64 {
 			b, err := budgets.Get(ctx, worker, metav1.GetOptions{})
 			Expect(err).NotTo(HaveOccurred())
@@ -82,6 +79,16 @@ var _ = Describe("a rolling update with the default strategy", func() {
 		rolled(ctx, ns, "2", 3)
 	})
 })
+
+// budget makes a PodDisruptionBudget of the workload's pods.
+func budget(ctx context.Context, namespace, name string, unavailable int32) {
+	GinkgoHelper()
+	_, err := client.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: deployment(0).Spec.Selector, MaxUnavailable: new(intstr.FromInt32(unavailable))},
+	}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
 
 // versionOf returns the version of the pod that runs under an id.
 func versionOf(ctx context.Context, namespace, id string) string {

@@ -11,8 +11,13 @@
 // An agent may take at any time what any map proposes, and begins when its own pod says that T3 has confirmed the very receipt that it wrote. It may list by
 // itself at any time before that. A late confirmation can do no harm even without its test of the receipt, because the agent compares the bytes, too.
 //
-// The writes are those of package executor and of pkg/allocator/store: what they test, what they change, and what the executor takes over from an
-// answer. They are copied here, so a change there needs one here.
+// The writes are those of package executor and of pkg/allocator/store: what they change, and what the executor takes over from an answer. They are
+// copied here, so a change there needs one here. Those of receipts test less here: the bytes, and of Begin the gate and that the pod is not
+// Terminating. There, nothing at all may have changed on the pod. So the histories here contain those there.
+//
+// T3 is one list here. There it is two, at two moments. The first has the owner's locks: a lock of its slot that comes later is that of a taker who sees
+// this one. The second is for a pod that runs under the owner's id and whose lock is moved between owners meanwhile. It shows the pods of the owner's
+// selector with whatever they lock, so such a pod is in it at any moment.
 //
 // From each state the model also runs without faults until nothing changes, with each map at the start. No gate stays then while an id is free.
 //

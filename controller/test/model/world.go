@@ -214,7 +214,7 @@ func (m *model) apply(w *world, q write) (answer bool) {
 		return false
 	}
 	switch q.do {
-	case take, withdraw: // store.SwapLock
+	case take, withdraw: // store.Take
 		if o.bytes != q.test && m.without != noSwap {
 			return false
 		}

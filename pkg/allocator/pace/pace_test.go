@@ -149,3 +149,18 @@ func TestBackoff(t *testing.T) {
 		t.Errorf("the shortest draw is %s", got)
 	}
 }
+
+// What others undo is not repeated each time at once, and not given up.
+func TestWhatIsUndoneIsRepeatedLaterEachTime(t *testing.T) {
+	now, tries := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	end := now.Add(time.Minute)
+	for u := (Undone{}); now.Before(end); now = now.Add(50 * time.Millisecond) {
+		if u.Left(now) <= 0 {
+			u.Again(now)
+			tries++
+		}
+	}
+	if tries < 5 || tries > 20 {
+		t.Errorf("%d tries in a minute", tries)
+	}
+}

@@ -33,3 +33,6 @@ func (u *Undone) Damping() time.Duration {
 	}
 	return min(minDamping<<min(u.times-1, 16), MaxDamping)
 }
+
+// Left is for how long the next try waits still. It is not positive if that may come.
+func (u *Undone) Left(now time.Time) time.Duration { return u.at.Add(u.Damping()).Sub(now) }

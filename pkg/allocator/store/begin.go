@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -22,39 +24,50 @@ const (
 	IdentityKey = "idalloc.dev/identity"
 )
 
-// Begin lets the program of a pod begin under the lock that a list of all receipts confirmed. text are the bytes of the receipt that the list showed.
-// next is the same lock, begun, with bytes of its own: so every older write fails its test. The write sets the annotations, and takes the gate
-// away if gated is set: it has to be the pod's only one. It fails if the pod is Terminating. Errors: as of SwapLock.
+// Take replaces the receipt of a pod for which the controller takes: by a lock, or by a withdrawal. It returns the pod as written. pod is the pod as last
+// read. The write fails if anything at all has changed on the pod. Errors: as of SwapLock.
+func (s *Store) Take(ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
+	return s.writeLock(ctx, pod, next, nil, false)
+}
+
+// Begin lets the program of a pod begin under the lock that a list of all receipts confirmed. pod is the pod as last read or written, with the receipt
+// that the list showed, and not Terminating. next is the same lock, begun, with bytes of its own: so every older write fails. The write sets the
+// annotations, and takes idalloc's gate away if gated is set. It fails if anything at all has changed on the pod. Errors: as of SwapLock.
 func (s *Store) Begin(
-	ctx context.Context, pod *metav1.PartialObjectMetadata, text string, next receipt.Receipt, set map[string]string, gated bool,
+	ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt, set map[string]string, gated bool,
 ) (*metav1.PartialObjectMetadata, error) {
-	encoded := next.Encode()
-	ops := []operation{
-		test("/metadata/uid", pod.UID), test("/metadata/deletionTimestamp", nil),
-		test(pointer("metadata", annotationsField, receipt.Key), text), add(pointer("metadata", annotationsField, receipt.Key), encoded),
+	return s.writeLock(ctx, pod, next, set, gated)
+}
+
+// writeLock writes a receipt, what goes with it, and these annotations. The precondition is the version of the whole pod. A JSON Patch whose tests say the
+// same costs the API server half as much again, because that encodes and decodes the pod twice for it.
+func (s *Store) writeLock(
+	ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt, set map[string]string, gated bool,
+) (*metav1.PartialObjectMetadata, error) {
+	keys := map[string]map[string]*string{labelsField: {}, annotationsField: {}}
+	for _, c := range lockChanges(pod, next) {
+		keys[c.field][c.key] = c.new // nil removes the key
 	}
 	sent := labelsOf(next)
-	if id := lookup(sent, receipt.IDLabel); id != nil {
-		ops = append(ops, test(pointer("metadata", labelsField, receipt.IDLabel), *id),
-			add(pointer("metadata", annotationsField, assignment.DeletionCostKey), *costOf(id)))
+	sent[receipt.Key] = next.Encode()
+	for key, value := range set {
+		keys[annotationsField][key], sent[key] = &value, value
 	}
-	sent[receipt.Key] = encoded
-	for _, key := range []string{IDKey, CountKey, IdentityKey} {
-		ops = append(ops, add(pointer("metadata", annotationsField, key), set[key]))
-		sent[key] = set[key]
-	}
+	patch := map[string]any{"metadata": map[string]any{
+		"resourceVersion": pod.ResourceVersion, labelsField: keys[labelsField], annotationsField: keys[annotationsField],
+	}}
 	if gated {
-		ops = append(ops, test("/spec/schedulingGates", []map[string]string{{"name": Gate}}), remove("/spec/schedulingGates"))
+		patch["spec"] = map[string]any{"schedulingGates": nil}
 	}
-	body, err := encode(ops)
+	body, err := json.Marshal(patch)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("patch: %w", err)
 	}
-	written, err := s.patchPod(ctx, pod, body)
-	if err == nil {
-		err = keptOnPod(sent, written)
+	written, err := s.patchMetadata(ctx, target{Pods, pod.Namespace, pod.Name}, types.StrategicMergePatchType, body)
+	if err != nil {
+		return nil, asRefused(err)
 	}
-	return written, err
+	return written, keptOnPod(sent, written)
 }
 
 // Publish sets the annotations of a pod that has begun, if it has this receipt still. Errors: as of SwapLock.

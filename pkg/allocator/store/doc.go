@@ -2,8 +2,9 @@
 // programs may use a Store to call the packages watch and gc. The rest is for idalloc's own packages and may change with
 // any version.
 //
-// Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch, whose tests and changes the API server applies as one,
-// or of a Lease an update that names the version that was read. These are the outcomes of a write:
+// Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch, whose tests and changes the API server applies as one.
+// For a Lease it is an update, and for a receipt that the controller writes a merge patch, that names the version that was read. These are the
+// outcomes of a write:
 //
 //   - The server accepted it.
 //   - ErrConflict: the object has changed. Read again and plan again.

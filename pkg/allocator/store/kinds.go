@@ -106,6 +106,9 @@ func (r Ref) kind() kind {
 // Rolls reports whether the kind replaces its pods by revisions, so that their slots may be handed over.
 func (r Ref) Rolls() bool { return r.kind().rolls }
 
+// OverSets reports whether ReplicaSets may stand between the owner and its pods: of a further kind that is not known.
+func (r Ref) OverSets() bool { return r.Rolls() || r.Resource != "" }
+
 // Ordinal returns the index of one of the owner's pods, counted from 0. ok is false if the pod has none.
 func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
 	index := o.kind().ordinal

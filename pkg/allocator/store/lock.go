@@ -43,18 +43,18 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 
 func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {
 	t := target{Pods, pod.Namespace, pod.Name}
-	written, err := s.patchMetadata(ctx, t, body)
+	written, err := s.patchMetadata(ctx, t, types.JSONPatchType, body)
 	if err != nil {
 		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
 	}
 	return written, nil
 }
 
-// patchMetadata patches an object's metadata.
-func (s *Store) patchMetadata(ctx context.Context, t target, body []byte) (*metav1.PartialObjectMetadata, error) {
+// patchMetadata patches an object, and returns its metadata.
+func (s *Store) patchMetadata(ctx context.Context, t target, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
 	o := metav1.PatchOptions{FieldManager: assignment.FieldManager}
 	return write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Patch(ctx, t.name, types.JSONPatchType, body, o)
+		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Patch(ctx, t.name, kind, body, o)
 	})
 }
 
@@ -92,8 +92,14 @@ func labelsOf(r receipt.Receipt) map[string]string {
 	return map[string]string{receipt.IDLabel: strconv.Itoa(r.Share.ID), receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)}
 }
 
-// lockPatch sets the receipt, the labels and the deletion cost.
+// lockPatch replaces the receipt if it stands still, and whatever goes with it.
 func lockPatch(pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) ([]byte, error) {
+	before, there := pod.Annotations[receipt.Key]
+	return podPatch(pod, there && before != wrote, lockChanges(pod, next))
+}
+
+// lockChanges set the receipt, the labels and the deletion cost.
+func lockChanges(pod *metav1.PartialObjectMetadata, next receipt.Receipt) []change {
 	text, before := next.Encode(), lookup(pod.Annotations, receipt.Key)
 	labels := labelsOf(next)
 	id, owner := lookup(labels, receipt.IDLabel), lookup(labels, receipt.OwnerLabel)
@@ -102,13 +108,13 @@ func lockPatch(pod *metav1.PartialObjectMetadata, wrote string, next receipt.Rec
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldID)) {
 		cost = oldCost // somebody else set it
 	}
-	return podPatch(pod, before != nil && *before != wrote, []change{
+	return []change{
 		{field: annotationsField, key: receipt.Key, old: before, new: &text, tested: true},
 		// A receipt whose labels somebody removed was no lock for a moment: a late write must not make it look unbroken.
 		{field: labelsField, key: receipt.IDLabel, old: oldID, new: id, tested: true},
 		{field: labelsField, key: receipt.OwnerLabel, old: lookup(pod.Labels, receipt.OwnerLabel), new: owner, tested: true},
 		{field: annotationsField, key: assignment.DeletionCostKey, old: oldCost, new: cost}, // it follows from the receipt
-	})
+	}
 }
 
 // Receipt is a receipt with its pod.

@@ -1,11 +1,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -34,6 +39,51 @@ func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
 	return o.with(meta), nil
 }
 
+// ParseFurther reads KIND/NAME, as ParseRef does, of a kind of which a subresource says how many pods an object of it is to have. further names these
+// kinds, by resource and group, such as "rollouts.argoproj.io". It asks the API server how their objects are named. ok is false if the text names
+// none of them. Errors: as of Get.
+func (s *Store) ParseFurther(ctx context.Context, text, namespace string, further ...string) (ref Ref, ok bool, err error) {
+	kind, name, _ := strings.Cut(text, "/")
+	word, of, _ := strings.Cut(strings.ToLower(kind), ".")
+	for _, one := range further {
+		resource, group, _ := strings.Cut(one, ".")
+		var served metav1.APIGroup
+		if err := s.discover(ctx, &served, group); err != nil {
+			return Ref{}, false, err
+		}
+		for _, v := range served.Versions {
+			var list metav1.APIResourceList
+			if err := s.discover(ctx, &list, v.GroupVersion); err != nil {
+				return Ref{}, false, err
+			}
+			i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
+			if i < 0 {
+				continue
+			}
+			r := list.APIResources[i]
+			if named := append([]string{r.Name, r.SingularName, strings.ToLower(r.Kind)}, r.ShortNames...); slices.Contains(named, word) && cmp.Or(of, group) == group {
+				return Ref{APIVersion: v.GroupVersion, Kind: r.Kind, Namespace: namespace, Name: name, Resource: resource}, name != "", nil
+			}
+			break
+		}
+	}
+	return Ref{}, false, nil
+}
+
+// discover asks what the API server has under a path of /apis.
+func (s *Store) discover(ctx context.Context, into any, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	body, err := s.owners.Get().AbsPath("apis", path).Do(ctx).Raw()
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
+		return fmt.Errorf("find the kind: ask the API server for /apis/%s: %w", path, err)
+	}
+	return nil
+}
+
 // with returns an owner of such a kind with its present metadata.
 func (o Owner) with(meta *metav1.PartialObjectMetadata) Owner {
 	o.UID, o.Generation, o.ResourceVersion, o.Annotations = meta.UID, meta.Generation, meta.ResourceVersion, meta.Annotations
@@ -53,7 +103,7 @@ func (s *Store) patchOwner(ctx context.Context, from Owner, body []byte) (Owner,
 		written.UID = o.UID
 		return written, err
 	}
-	meta, err := s.patchMetadata(ctx, from.target(), body)
+	meta, err := s.patchMetadata(ctx, from.target(), types.JSONPatchType, body)
 	if err != nil {
 		return Owner{}, err
 	}

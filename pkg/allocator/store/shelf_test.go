@@ -11,10 +11,13 @@ import (
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // Fields of every object.
@@ -153,7 +156,10 @@ func (s *shelf) written(r *http.Request) (path string, after map[string]any, ref
 	var err error
 	switch r.Method {
 	case http.MethodPatch:
-		if after, err = patched(o, s.body); err == nil {
+		if after, err = patched(o, s.body, types.PatchType(r.Header.Get("Content-Type"))); err == nil {
+			if metaOf(after)["resourceVersion"] != metaOf(o)["resourceVersion"] {
+				return "", nil, modified()
+			}
 			raise(after)
 		}
 	case http.MethodPost:
@@ -171,7 +177,7 @@ func (s *shelf) written(r *http.Request) (path string, after map[string]any, ref
 		}
 		if err = json.Unmarshal(s.body, &after); err == nil {
 			if metaOf(after)["resourceVersion"] != metaOf(o)["resourceVersion"] {
-				return "", nil, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "changed"}
+				return "", nil, modified()
 			}
 			raise(after)
 		}
@@ -182,20 +188,28 @@ func (s *shelf) written(r *http.Request) (path string, after map[string]any, ref
 	return r.URL.Path, after, nil
 }
 
+func modified() *metav1.Status {
+	return &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "changed"}
+}
+
 func metaOf(o map[string]any) map[string]any {
 	return o[metadataField].(map[string]any) //nolint:errcheck,forcetypeassert // every object has metadata
 }
 
-func patched(o map[string]any, body []byte) (after map[string]any, err error) {
-	patch, err := jsonpatch.DecodePatch(body)
-	if err != nil {
-		return nil, err
-	}
+func patched(o map[string]any, body []byte, kind types.PatchType) (after map[string]any, err error) {
 	before, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
 	}
-	text, err := patch.Apply(before)
+	var text []byte
+	if kind == types.StrategicMergePatchType {
+		text, err = strategicpatch.StrategicMergePatch(before, body, corev1.Pod{})
+	} else {
+		var patch jsonpatch.Patch
+		if patch, err = jsonpatch.DecodePatch(body); err == nil {
+			text, err = patch.Apply(before)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func (g *generator) lock() receipt.Receipt {
 // receipt draws a compare-and-swap of a pod's receipt.
 func (g *generator) receipt() step {
 	name, back, next := g.pod(), g.back(), g.lock()
-	readFirst, wroteIt := g.chance(0.7), g.chance(0.7)
+	readFirst, wroteIt, central := g.chance(0.7), g.chance(0.7), g.chance(0.3)
 	return stepf(func(ctx context.Context, s *side) error {
 		if readFirst {
 			pod, err := s.store.GetPod(ctx, s.namespace, name)
@@ -143,10 +143,14 @@ func (g *generator) receipt() step {
 		if wroteIt {
 			wrote = pod.Annotations[receipt.Key]
 		}
-		written, err := s.store.SwapLock(ctx, pod, wrote, next)
+		swap := func() (*metav1.PartialObjectMetadata, error) { return s.store.SwapLock(ctx, pod, wrote, next) }
+		if central {
+			swap = func() (*metav1.PartialObjectMetadata, error) { return s.store.Take(ctx, pod, next) }
+		}
+		written, err := swap()
 		s.podRead(name, written, err)
 		return nil
-	}, "receipt of %s (%s) as it was %d looks ago, read before: %t, written by the same process: %t", name, next.Encode(), back, readFirst, wroteIt)
+	}, "receipt of %s (%s) as it was %d looks ago, read before: %t, by the controller: %t, by the same process: %t", name, next.Encode(), back, readFirst, central, wroteIt)
 }
 
 // lease draws a compare-and-swap of a slot's Lease.

@@ -98,7 +98,7 @@ var _ = Describe("the policies, of pods for which the controller plans,", Ordere
 		}
 		annotation := func(key string) string { return fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, key) }
 		label := func(key, value string) string { return fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, key, value) }
-		controller := asController()
+		controller, _ := asController()
 
 		Expect(patch(controller, pod.Name, annotation(receipt.ProposalKey))).To(Succeed())
 		for _, text := range []string{annotation(receipt.Key), annotation("idalloc.dev/id"), label(receipt.OwnerLabel, `"x"`), label(receipt.IDLabel, `"1"`), label(receipt.AssignLabel, "null")} {

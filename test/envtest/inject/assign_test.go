@@ -11,8 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // assigned is a workload whose pods ask the controller for their ids.
@@ -21,13 +24,15 @@ var assigned = with(`idalloc.dev/inject: "true"`, "idalloc.dev/assign: controlle
 func assignedWith(oldnew ...string) string { return strings.NewReplacer(oldnew...).Replace(assigned) }
 
 // asController acts by the account of idalloc-controller, which RBAC lets do everything here.
-func asController() kubernetes.Interface {
+func asController() (kubernetes.Interface, *store.Store) {
 	GinkgoHelper()
 	config := rest.CopyConfig(plane.Config())
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:idalloc-system:idalloc-controller", Groups: []string{"system:masters"}}
 	c, err := kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
-	return c
+	s, err := store.New(config, clock.RealClock{})
+	Expect(err).NotTo(HaveOccurred())
+	return c, s
 }
 
 var _ = Describe("the policies of the controller and kubectl idalloc inject", Ordered, ContinueOnFailure, func() {
@@ -127,7 +132,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		Expect(patch(client, "["+ungate+"]")).To(MatchError(ContainSubstring("only idalloc-controller removes the scheduling gate")))
 		Expect(patch(client, "["+foreign+"]")).To(Succeed())
 
-		controller := asController()
+		controller, s := asController()
 		Expect(patch(controller, "["+id+","+label+","+ungate+"]")).To(Succeed())
 		Expect(patch(controller, "["+foreign+"]")).To(MatchError(ContainSubstring("may only change keys of idalloc, and not example.com/x")))
 		Expect(patch(controller, "["+unmark+"]")).To(MatchError(ContainSubstring("may only change keys of idalloc, and not idalloc.dev/assign")))
@@ -151,5 +156,17 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		}
 		Expect(remove(other.Name)).To(MatchError(ContainSubstring("has no label idalloc.dev/assign")))
 		Expect(remove(name)).To(Succeed())
+
+		meta, err := s.GetPod(ctx, namespace, name)
+		Expect(err).NotTo(HaveOccurred())
+		lock := receipt.Receipt{UID: string(meta.UID), Owner: "ReplicaSet/worker", State: receipt.Locks, Write: "1"}
+		meta, err = s.Take(ctx, meta, lock)
+		Expect(err).NotTo(HaveOccurred())
+		lock.Begun, lock.Write = true, "2"
+		_, err = s.Begin(ctx, meta, lock, map[string]string{store.IDKey: "0", store.CountKey: "1", store.IdentityKey: "{}"}, true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})).To(And(
+			HaveField("Spec.SchedulingGates", BeEmpty()), HaveField("Annotations", HaveKeyWithValue(store.IDKey, "0")),
+			HaveField("Labels", HaveKeyWithValue(receipt.IDLabel, "0"))))
 	})
 })

@@ -26,7 +26,7 @@ func applyPatch(v *Version, contentType string, body []byte) (object.Object, *Fa
 			return nil, &Failure{Code: 400, Reason: "BadRequest", Message: err.Error()}
 		}
 		patched, err = patch.Apply(v.json(false))
-	case "application/merge-patch+json":
+	case "application/merge-patch+json", "application/strategic-merge-patch+json": // idalloc's have no lists, which the latter merges in another way
 		patched, err = jsonpatch.MergePatch(v.json(false), body)
 	default:
 		return nil, &Failure{Code: 415, Reason: "UnsupportedMediaType", Message: fmt.Sprintf("the body of the request was in an unknown format - %q", contentType)}

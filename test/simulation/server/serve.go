@@ -74,11 +74,20 @@ func (s *Server) patch(r *Request) Answer {
 	if object.Name(next) != v.Name {
 		return Refuse(http.StatusBadRequest, "BadRequest", "the name of the object does not match the name on the URL")
 	}
+	if version(next) != version(v.Object) {
+		return modified(r)
+	}
 	if s.Mutates != nil {
 		s.Mutates(next)
 	}
 	stored := s.Put(v.Kind, next, Writer{Manager: r.query.Get("fieldManager")})
 	return Answer{Code: http.StatusOK, Body: stored.json(r.metadata)}
+}
+
+func version(o object.Object) string { return object.Text(o, object.Metadata, "resourceVersion") }
+
+func modified(r *Request) Answer {
+	return Refuse(http.StatusConflict, "Conflict", fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified", r.Resource, r.Name))
 }
 
 // replace creates an object, or puts another in the place of one that has the resourceVersion that the request names.
@@ -95,8 +104,8 @@ func (s *Server) replace(r *Request, code int) Answer {
 		return Refuse(http.StatusConflict, "Conflict", fmt.Sprintf("Operation cannot be fulfilled on %s %q: Precondition failed: UID in precondition: %s, UID in object meta: ", r.Resource, object.Name(next), object.UID(next)))
 	case code == http.StatusOK && v == nil:
 		code = http.StatusCreated
-	case v != nil && object.Text(v.Object, object.Metadata, "resourceVersion") != object.Text(next, object.Metadata, "resourceVersion"):
-		return Refuse(http.StatusConflict, "Conflict", fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified", r.Resource, v.Name))
+	case v != nil && version(v.Object) != version(next):
+		return modified(r)
 	}
 	if s.MutatesLease != nil {
 		s.MutatesLease(next)
@@ -151,7 +160,7 @@ func (s *Server) evict(r *Request) Answer {
 }
 
 func (s *Server) removeAs(r *Request, v *Version, options deletion) Answer {
-	if p := options.Preconditions; p.UID != nil && *p.UID != object.UID(v.Object) || p.ResourceVersion != nil && *p.ResourceVersion != object.Text(v.Object, object.Metadata, "resourceVersion") {
+	if p := options.Preconditions; p.UID != nil && *p.UID != object.UID(v.Object) || p.ResourceVersion != nil && *p.ResourceVersion != version(v.Object) {
 		return Refuse(http.StatusConflict, "Conflict", "the precondition does not match")
 	}
 	grace := time.Duration(object.Number(v.Object, "spec", "terminationGracePeriodSeconds")) * time.Second
