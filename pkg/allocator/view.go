@@ -117,8 +117,8 @@ func (a *Allocator) adopt(owner store.Owner) {
 	if owner.Controlled && !before.Controlled {
 		a.view.suspect()
 	}
-	if r := &a.view.request; (before.Rollout.Revision != owner.Rollout.Revision || before.Generation != owner.Generation) && !r.granted || owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
-		r.by, r.granted = "", false // it is judged again
+	if r := &a.view.request; owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
+		r.by, r.granted = "", false // one that is refused leaves the map, and may come again
 	}
 	a.heard(before)
 }
