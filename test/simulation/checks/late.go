@@ -35,8 +35,8 @@ const (
 	// renewals is how many more it makes in strict mode in each fence-after, with a few that come to nothing.
 	renewals = 20
 	// mostProposals is how many of these are writes of the owner. A controller makes more for each pod that is made: it names that pod, and takes out
-	// the one before it.
-	mostProposals, ofEachPod = 60, 2
+	// the one before it. Beside peers it lists pods whenever it hears of one.
+	mostProposals, ofEachPod, askedForEachPod = 60, 2, 12
 )
 
 // calls is how many requests a process had made at a moment.
@@ -54,18 +54,16 @@ func (g *progress) checkPace() {
 		first, _ := slices.BinarySearchFunc(seen, now-time.Minute, func(c calls, at time.Duration) int { return int(c.at - at) })
 		seen = seen[first:]
 		most := mostAMinute
+		proposals := mostProposals
 		if p.Controls {
-			most = mostOfController
+			pods := g.madeSince(now - time.Minute)
+			most, proposals = mostOfController+askedForEachPod*pods, mostProposals+ofEachPod*pods
 		}
 		if f := p.FenceAfter; f > 0 {
 			most += int(time.Minute/f+1) * renewals
 		}
 		if made := p.Calls - seen[0].n; made > most {
 			g.judge.reportf(bounded, "%s made more than %d requests within a minute", p.ID, most)
-		}
-		proposals := mostProposals
-		if p.Controls {
-			proposals += ofEachPod * g.madeSince(now-time.Minute)
 		}
 		if made := p.Proposals - seen[0].proposals; made > proposals {
 			g.judge.reportf(bounded, "%s wrote the owner more than %d times within a minute", p.ID, proposals)

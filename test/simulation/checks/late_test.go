@@ -212,9 +212,11 @@ func TestAHolderThatDoesNotNoteThatItActsIsSeen(t *testing.T) {
 }
 
 func TestAProcessThatAsksTooMuchIsSeen(t *testing.T) {
-	for calls, promise := range map[int]string{mostAMinute: "", mostAMinute + 1: bounded} {
+	const central = mostOfController + askedForEachPod
+	for calls, promise := range map[int]string{mostAMinute: "", mostAMinute + 1: bounded, central: "", central + 1: bounded} {
 		staged(t, profile.Profile{}, func(s stage) {
 			a := s.Puppet("a")
+			a.Controls = calls >= central
 			s.judge.progress.checkPace()
 			a.Calls = calls
 			s.judge.progress.checkPace()
