@@ -80,7 +80,7 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 	It("leaves ids and partitions in strict mode to others only when the pods on a lost node have stopped, be they cut off or suspended", func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
-		w := prepare(ctx, partitions, 4, onBothNodes, strictly(chaosFence), labelled)
+		w := prepare(ctx, partitions, 4, onBothNodes, strictly, labelled)
 		w.divide(agentPartitions)
 		w.becomeAgents(ctx)
 		w.grantLeases()
@@ -97,7 +97,7 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 		since := overlap.Now()
 		mend := w.cutOff(ctx, lost[0])
 		resumeProgram := suspend(lost[1], filepath.Base(program))
-		resume := c.stopKubelet(secondKubelet)
+		resume := c.stopSecondKubelet()
 		Eventually(func(g Gomega) {
 			h := w.assignment(ctx, g)
 			g.Expect(h).To(HaveLen(4))

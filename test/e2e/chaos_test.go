@@ -131,10 +131,10 @@ func newChaos(ctx context.Context) *chaos {
 	Expect(err).NotTo(HaveOccurred())
 	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1)}
 	c.add(ctx, "default", linked)
-	c.add(ctx, "strict", linked, strictly(chaosFence)).strict = true
+	c.add(ctx, "strict", linked, strictly).strict = true
 	c.add(ctx, "sidecar", sidecar, rolling("0", "1"))
 	c.add(ctx, "partitions", partitions, env("STOP_TIME", chaosStop)).divide(chaosPartitions)
-	strict := c.add(ctx, "partitions-strict", partitions, env("STOP_TIME", chaosStop), strictly(chaosFence))
+	strict := c.add(ctx, "partitions-strict", partitions, env("STOP_TIME", chaosStop), strictly)
 	strict.strict = true
 	strict.divide(chaosPartitions)
 	DeferCleanup(c.mend, NodeTimeout(patience)) // whatever happened

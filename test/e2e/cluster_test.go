@@ -110,12 +110,12 @@ func nodes(ctx context.Context) []string {
 	return names
 }
 
-// stopKubelet suspends the kubelet of a node until the spec ends or resume is called: the node does not answer
-// any more, and its containers run on.
-func (c cluster) stopKubelet(part string) (resume func()) {
+// stopSecondKubelet suspends the kubelet of the second node until the spec ends or resume is called: the node does not answer any more, and its
+// containers run on.
+func (c cluster) stopSecondKubelet() (resume func()) {
 	GinkgoHelper()
-	c.signal(syscall.SIGSTOP, part)
-	resume = func() { c.signal(syscall.SIGCONT, part) }
+	c.signal(syscall.SIGSTOP, secondKubelet)
+	resume = func() { c.signal(syscall.SIGCONT, secondKubelet) }
 	DeferCleanup(resume)
 	return resume
 }

@@ -123,7 +123,7 @@ func controllerCases() {
 		id := before.id(lost[0])
 
 		By("losing " + node + ": its kubelet is suspended")
-		resume := c.stopKubelet(secondKubelet)
+		resume := c.stopSecondKubelet()
 		var waits string
 		Eventually(func(g Gomega, ctx context.Context) {
 			pods, held := w.others(ctx, g, before)

@@ -74,7 +74,7 @@ var _ = Describe("A Deployment with a label, in strict mode", Serial, func() {
 		for w, pod := range lost {
 			w.cutOff(ctx, pod)
 		}
-		c.stopKubelet(secondKubelet)
+		c.stopSecondKubelet()
 		for w, pod := range lost {
 			Eventually(func(g Gomega) {
 				h := w.assignment(ctx, g)

@@ -38,8 +38,8 @@ func env(key, value string) change {
 	}
 }
 
-// strictly turns strict mode on, or not with an empty fence-after.
-func strictly(fenceAfter string) change { return env("FENCE_AFTER", fenceAfter) }
+// strictly turns strict mode on.
+func strictly(s *appsv1.DeploymentSpec) { env("FENCE_AFTER", chaosFence)(s) }
 
 // serverAt makes all containers reach the API server at this address.
 func serverAt(host, port string) change {

@@ -31,7 +31,7 @@ var _ = Describe("A lost node", Serial, func() {
 	It("leaves ids and partitions to other pods in strict mode, and keeps them by default, although no person deletes anything", Label(mainFlow), func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
-		strict, byDefault := prepare(ctx, partitions, 4, onBothNodes, strictly(chaosFence)), prepare(ctx, partitions, 2, onBothNodes)
+		strict, byDefault := prepare(ctx, partitions, 4, onBothNodes, strictly), prepare(ctx, partitions, 2, onBothNodes)
 		for _, w := range []*workload{strict, byDefault} {
 			w.divide(lostPartitions)
 			w.apply(ctx)
@@ -45,7 +45,7 @@ var _ = Describe("A lost node", Serial, func() {
 
 		By("losing " + node + ": its kubelet is suspended, and its pods are cut off")
 		mends := []func(){strict.cutOff(ctx, lost[0]), strict.cutOff(ctx, lost[1]), byDefault.cutOff(ctx, kept[0])}
-		resume := c.stopKubelet(secondKubelet)
+		resume := c.stopSecondKubelet()
 
 		Eventually(func(g Gomega) {
 			h := strict.assignment(ctx, g)
