@@ -127,7 +127,7 @@ func (p *Pace) Longer(d time.Duration) time.Duration {
 // Confirm draws how long a process waits for the controller to confirm what it has written, before it sends requests of its own. request is how long
 // the last one took: if that was long, the server is busy, and with it the controller.
 func (p *Pace) Confirm(request time.Duration) time.Duration {
-	return min(max(p.Longer(minConfirm), p.AtLeast(confirmCost*request)), maxConfirm)
+	return min(max(minConfirm, p.AtLeast(confirmCost*request)), maxConfirm)
 }
 
 // StandBack is how long a process whose program failed this often in a row waits before it has another pod's work stopped again. The time doubles

@@ -111,7 +111,7 @@ func TestDraws(t *testing.T) {
 		"ReadAgain": {least.ReadAgain(), most.ReadAgain(), 20 * time.Second, 40 * time.Second},
 		"Longer":    {least.Longer(3 * time.Second), most.Longer(3 * time.Second), 3 * time.Second, 4 * time.Second},
 		"Earlier":   {most.Earlier(8 * time.Second), least.Earlier(8 * time.Second), 7 * time.Second, 8 * time.Second},
-		"Confirm":   {least.Confirm(10 * time.Millisecond), most.Confirm(10 * time.Millisecond), 2 * time.Second, 8 * time.Second / 3},
+		"Confirm":   {least.Confirm(10 * time.Millisecond), most.Confirm(10 * time.Millisecond), 2 * time.Second, 2 * time.Second},
 		"Confirm, slowly": {
 			least.Confirm(200 * time.Millisecond), most.Confirm(200 * time.Millisecond), 4 * time.Second, 8 * time.Second,
 		},
