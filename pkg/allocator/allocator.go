@@ -39,9 +39,11 @@ type Allocator struct {
 	// conflict says that the last of them failed its test.
 	conflict bool
 	ref      store.Ref
-	// agent says that the controller tells the pod what it would read of its owner, and confirms its locks. wroteAt is when it wrote the last receipt.
-	agent   bool
-	wroteAt time.Time
+	// agent says that the controller tells the pod what it would read of its owner, and confirms its locks. wroteAt is when it wrote the last receipt, and
+	// patience how long it waits from then for that.
+	agent    bool
+	wroteAt  time.Time
+	patience time.Duration
 	// lag is that of the stream of the pod.
 	lag lag
 	// damage is how often somebody else changed the receipt.

@@ -121,12 +121,13 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 	if lock.Held.Slot {
 		next.Token, next.Tokens = a.work.token, a.work.tokens(lock.Held.Partitions)
 	}
-	before := a.tenure.Lock
+	before, began := a.tenure.Lock, a.clock.Now()
 	pod, err := a.o.Store.SwapLock(ctx, a.pod, a.wrote, next)
 	switch {
 	case err == nil:
 		a.meet(pod)
 		a.wrote, a.wroteAt, a.failed, a.conflict = next.Encode(), a.clock.Now(), nil, false
+		a.patience = a.pace.Confirm(a.wroteAt.Sub(began))
 		a.tenure = a.tenure.Wrote(lock)
 		a.swapped(before, lock, tokenOf(pod.ResourceVersion))
 		a.hearTold(pod)
@@ -147,6 +148,11 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 
 // list lists the others' receipts (T3). The list must show this pod's own receipt as it was written.
 func (a *Allocator) list(ctx context.Context) error {
+	if !a.confirmedBy().IsZero() {
+		if lists, err := a.overdue(ctx); !lists {
+			return err
+		}
+	}
 	mine := a.tenure.Lock.Share
 	id := mine.ID
 	if mine.Of > 0 {

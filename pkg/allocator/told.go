@@ -15,9 +15,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// confirmTime is how long the process of an agent waits for the controller to confirm a lock before it lists the receipts by itself.
-const confirmTime = 2 * time.Second
-
 // findOwner returns the owner of the own pod. For an agent the controller says it, and before that there is none.
 func (a *Allocator) findOwner(ctx context.Context, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
 	a.agent = pod.Labels[receipt.AssignLabel] == receipt.ByAgent
@@ -71,7 +68,19 @@ func (a *Allocator) confirmedBy() time.Time {
 	if t := a.tenure; !a.agent || !t.Known || !t.Renewed || t.Listed {
 		return time.Time{}
 	}
-	return a.wroteAt.Add(confirmTime)
+	return a.wroteAt.Add(a.patience)
+}
+
+// overdue is for an agent whose lock the controller has not confirmed in time. It reads its pod before it lists by itself: if that is slow, the server is
+// busy, and the controller with it. Then it waits longer, because a list for each pod would make that worse.
+func (a *Allocator) overdue(ctx context.Context) (lists bool, err error) {
+	began := a.clock.Now()
+	if err := a.readPod(ctx); err != nil {
+		return false, err
+	}
+	a.patience = a.pace.Confirm(a.clock.Since(began))
+	by := a.confirmedBy()
+	return !by.IsZero() && !a.clock.Now().Before(by), nil
 }
 
 // seeTold is the owner as the controller tells of it.

@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -158,6 +159,56 @@ func TestAnAgentGoesOnByItselfWhileTheControllerIsAway(t *testing.T) {
 	p.kill()
 	b.start(agent, nil)
 	b.until("its id after a restart", has(2))
+}
+
+func TestAnAgentListsNothingWhileTheServerIsBusy(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	clk := testclock.NewFakeClock(time.Now())
+	s, err := store.New(b.api.Config(), clk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked, looks atomic.Int32
+	var busy atomic.Bool
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if busy.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/"+agent) {
+			clk.Step(time.Second) // so slow is the answer
+			looks.Add(1)
+			b.ring()
+		}
+		return false
+	})
+	b.start(agent, func(o *allocator.Options) {
+		o.Store, o.HandsOver = s, false
+		o.Observer = observer(func(e event.Event) {
+			if _, is := e.(event.Asked); is {
+				asked.Add(1)
+				b.ring()
+			}
+		})
+	})
+	mine := receipt.Share{ID: 2}
+	b.tell(3, mine, nil)
+	b.lockOf(mine)
+	busy.Store(true)
+	turns := func(n int32, requester string) { // it has taken in all that came before
+		b.tell(3, mine, func(p *receipt.Proposal) { p.Requester = requester })
+		b.until("its turn", func(map[string]identity.Identity) bool { return asked.Load() == n })
+	}
+	turns(1, "p7")
+	clk.Step(3 * time.Second)
+	b.until("a look at its pod", func(map[string]identity.Identity) bool { return looks.Load() == 1 })
+	turns(2, "p8")
+	clk.Step(3 * time.Second)
+	turns(3, "p9")
+	b.confirm(mine, receipt.Confirmed{})
+	b.until("its id", has(2))
+	for _, sent := range b.api.Requests() {
+		if strings.Contains(sent, receipt.OwnerLabel) {
+			t.Errorf("it has listed receipts: %s", sent)
+		}
+	}
 }
 
 func TestAnAgentFollowsItsPodToAnotherOwner(t *testing.T) {

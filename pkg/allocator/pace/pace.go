@@ -26,6 +26,11 @@ const (
 	// maxWatchDelay bounds the sum.
 	watchDelay    = 10 * time.Millisecond
 	maxWatchDelay = 10 * time.Second
+	// minConfirm and maxConfirm bound Confirm. confirmCost is for how many requests one after the other it has the patience: a confirmation is a
+	// list and a write, behind those of other pods.
+	minConfirm  = 2 * time.Second
+	maxConfirm  = 10 * time.Second
+	confirmCost = 20
 	// minStandBack and maxStandBack bound StandBack.
 	minStandBack = 30 * time.Second
 	maxStandBack = 10 * time.Minute
@@ -117,6 +122,12 @@ func (p *Pace) ReadAgain() time.Duration {
 // Longer adds up to a third to d. The part differs between processes and is constant within one.
 func (p *Pace) Longer(d time.Duration) time.Duration {
 	return d + time.Duration(p.patience/3*float64(d))
+}
+
+// Confirm draws how long a process waits for the controller to confirm what it has written, before it sends requests of its own. request is how long
+// the last one took: if that was long, the server is busy, and with it the controller.
+func (p *Pace) Confirm(request time.Duration) time.Duration {
+	return min(max(minConfirm, p.AtLeast(confirmCost*request)), maxConfirm)
 }
 
 // StandBack is how long a process whose program failed this often in a row waits before it has another pod's work stopped again. The time doubles

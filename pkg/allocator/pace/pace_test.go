@@ -111,7 +111,12 @@ func TestDraws(t *testing.T) {
 		"ReadAgain": {least.ReadAgain(), most.ReadAgain(), 20 * time.Second, 40 * time.Second},
 		"Longer":    {least.Longer(3 * time.Second), most.Longer(3 * time.Second), 3 * time.Second, 4 * time.Second},
 		"Earlier":   {most.Earlier(8 * time.Second), least.Earlier(8 * time.Second), 7 * time.Second, 8 * time.Second},
-		"AtLeast":   {least.AtLeast(time.Second), most.AtLeast(time.Second), time.Second, 2 * time.Second},
+		"Confirm":   {least.Confirm(10 * time.Millisecond), most.Confirm(10 * time.Millisecond), 2 * time.Second, 2 * time.Second},
+		"Confirm, slowly": {
+			least.Confirm(200 * time.Millisecond), most.Confirm(200 * time.Millisecond), 4 * time.Second, 8 * time.Second,
+		},
+		"Confirm, at last": {least.Confirm(2 * time.Second), most.Confirm(2 * time.Second), 10 * time.Second, 10 * time.Second},
+		"AtLeast":          {least.AtLeast(time.Second), most.AtLeast(time.Second), time.Second, 2 * time.Second},
 	} {
 		if tc.least != tc.wantLeast || tc.most != tc.wantMost {
 			t.Errorf("%s: %s to %s, want %s to %s", name, tc.least, tc.most, tc.wantLeast, tc.wantMost)
