@@ -91,6 +91,7 @@ func (a *Allocator) seeTold() duty.View {
 		return v
 	}
 	v.Propose, v.Yield = told.Share, told.Yield
+	v.Propose.Partitions = v.Propose.Partitions.Minus(v.Yield) // by now they may be another pod's: it is not told again of what it has let go of
 	if !a.o.Divides || a.rests() {
 		v.Propose.Of, v.Propose.Partitions = 0, placement.Set{}
 	}

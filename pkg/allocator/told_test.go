@@ -104,6 +104,14 @@ func TestAnAgentBeginsWhenItsLockIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestAnAgentTakesNothingThatItIsToLetGo(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.start(agent, still(t, b))
+	b.tell(3, receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4, 5)}, func(p *receipt.Proposal) { p.Yield = placement.Of(5) })
+	b.lockOf(receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4)})
+}
+
 func TestAnAgentWithdrawsFromASlotThatIsRefused(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()

@@ -6,6 +6,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Propose tells the process of a pod what is proposed to it.
@@ -74,9 +75,22 @@ func (v *view) agent(p *pod) {
 			next.Confirmed, text = v.others(p), p.Text
 		}
 	}
-	if !p.Told || !same(next, p.Proposal) {
+	if !p.Told || !same(next, p.Proposal, p.holds()) {
 		v.d.Propose = append(v.d.Propose, Propose{Pod: p.Name, Text: text, Next: next})
 	}
+}
+
+// holds are the partitions that the pod's receipt locks for this owner.
+func (p *pod) holds() placement.Set {
+	if p.Receipt.State != receipt.Locks || p.damaged || p.moved() {
+		return placement.Set{}
+	}
+	return p.Receipt.Share.Partitions
+}
+
+// takes are the partitions that a process takes for a proposal, beside those that it has.
+func takes(p receipt.Proposal, has placement.Set) placement.Set {
+	return p.Share.Partitions.Minus(has).Minus(p.Yield)
 }
 
 // unconfirmed reports whether T3 is to be done for the pod. A lock that only gives, or notes tokens, is as confirmed as the one before it.
@@ -165,9 +179,10 @@ func (v *view) requests(of assignment.State) assignment.Slots {
 	return all
 }
 
-// same reports whether both say the same.
-func same(a, b receipt.Proposal) bool {
-	if !a.Share.Equal(b.Share) || !a.Yield.Equal(b.Yield) || (a.Confirmed == nil) != (b.Confirmed == nil) {
+// same reports whether both say the same to a process that has these partitions. What it was told to let go of, and has let go of, is no news.
+func same(a, b receipt.Proposal, has placement.Set) bool {
+	if a.Share.ID != b.Share.ID || a.Share.Of != b.Share.Of || !takes(a, has).Equal(takes(b, has)) || !a.Yield.Intersect(has).Equal(b.Yield.Intersect(has)) ||
+		(a.Confirmed == nil) != (b.Confirmed == nil) {
 		return false
 	}
 	if c, d := a.Confirmed, b.Confirmed; c != nil &&

@@ -257,6 +257,15 @@ func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 	case "was-confirmed", "confirmed", "informed":
 		p.Told, p.Proposal = true, receipt.Proposal{UID: p.UID, Owner: w.Owner.Owner, Count: w.Owner.Count, Share: p.Receipt.Share}
 		switch first {
+		case "informed":
+			if rest == "" {
+				break
+			}
+			p.Proposal.Shared = true
+			share, yield, _ := strings.Cut(rest, " yield ")
+			if p.Proposal.Share.Partitions, err = placement.Parse(share, placement.MaxCount); err == nil {
+				p.Proposal.Yield, err = placement.Parse(yield, placement.MaxCount)
+			}
 		case "confirmed":
 			p.Proposal.Confirmed = &receipt.Confirmed{Write: p.Receipt.Write, Share: p.Receipt.Share}
 		case "was-confirmed":
