@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,7 +195,7 @@ func (p *pass) planned(d proposal.Decision) {
 	}
 }
 
-// propose tells processes what is proposed to them, those first whose locks are confirmed.
+// propose tells processes what is proposed to them, in this order.
 func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 	agents, now := p.temper.memory.agents, p.store.Clock.Now()
 	all = slices.DeleteFunc(all, func(b heart.Propose) bool {
@@ -205,7 +204,6 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 		p.sooner(left)
 		return left > 0
 	})
-	slices.SortStableFunc(all, func(a, b heart.Propose) int { return cmp.Compare(min(len(b.Text), 1), min(len(a.Text), 1)) })
 	if rest := slices.IndexFunc(all, func(b heart.Propose) bool { return b.Text == "" }); rest >= 0 && len(all) > rest+batch {
 		all = all[:rest+batch]
 		p.sooner(soon)

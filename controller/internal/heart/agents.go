@@ -15,7 +15,18 @@ type Propose struct {
 	// Text are the bytes of the receipt that Next confirms, empty if it confirms nothing new.
 	Text string
 	Next receipt.Proposal
+
+	rank rank
 }
+
+// rank says how urgent it is that a process hears something: nobody works on what is confirmed, or to be taken, before that.
+type rank int
+
+const (
+	confirms rank = iota
+	gives
+	tells
+)
 
 // agents reports whether the controller plans for the process of any pod. Otherwise no partition is its business.
 func (v *view) agents() bool {
@@ -76,7 +87,7 @@ func (v *view) agent(p *pod) {
 		}
 	}
 	if !p.Told || !same(next, p.Proposal, p.holds()) {
-		v.d.Propose = append(v.d.Propose, Propose{Pod: p.Name, Text: text, Next: next})
+		v.d.Propose = append(v.d.Propose, Propose{Pod: p.Name, Text: text, Next: next, rank: p.rank(next, text)})
 	}
 }
 
@@ -86,6 +97,16 @@ func (p *pod) holds() placement.Set {
 		return placement.Set{}
 	}
 	return p.Receipt.Share.Partitions
+}
+
+func (p *pod) rank(next receipt.Proposal, text string) rank {
+	switch takes := takes(next, p.holds()); {
+	case text != "":
+		return confirms
+	case !takes.Empty() || !next.Share.Empty() && !p.Receipt.Locked():
+		return gives
+	}
+	return tells
 }
 
 // takes are the partitions that a process takes for a proposal, beside those that it has.

@@ -1,6 +1,7 @@
 package heart
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ func Decide(w World) Decision {
 	for i := range v.pods {
 		v.step(v.pods[i])
 	}
+	slices.SortStableFunc(v.d.Propose, func(a, b Propose) int { return cmp.Compare(a.rank, b.rank) })
 	v.remove()
 	v.wait()
 	return v.d

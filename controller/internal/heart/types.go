@@ -161,7 +161,7 @@ type Decision struct {
 	// Withdraw names pods whose lock goes.
 	Withdraw []string
 	Publish  []Publish
-	// Propose is what processes are told, those whose lock waits for T3 after it.
+	// Propose is what processes are told, those whose lock waits for T3 after it. The most urgent is the first: confirmations, then what is to be taken.
 	Propose []Propose
 	Remove  []Removal
 	Waits   []Wait
