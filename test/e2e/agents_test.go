@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/test/overlap"
 )
 
 // agentPartitions is a number that three and four pods divide without a rest.
@@ -94,7 +93,6 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 		Expect(lost).To(HaveLen(2))
 
 		By("losing " + node + ": its kubelet is suspended, and so is the program of one pod; the other pod is cut off")
-		since := overlap.Now()
 		mend := w.cutOff(ctx, lost[0])
 		resumeProgram := suspend(lost[1], filepath.Base(program))
 		resume := c.stopSecondKubelet()
@@ -120,7 +118,6 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 		resume()
 		Eventually(func(ctx context.Context) []string { return w.podsOn(ctx, node) }).WithContext(ctx).ShouldNot(ContainElement(BeElementOf(lost)))
 		w.divided(ctx, 4)
-		w.moves("agents of a lost node, strict mode with fence-after "+chaosFence, since, 0)
 	}, SpecTimeout(lostPatience+3*patience))
 
 	It("takes the partitions over from pods that plan for themselves, and gives them back, while pods are deleted", func(ctx SpecContext) {
