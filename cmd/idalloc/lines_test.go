@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,24 +8,19 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/idalloc/idalloc/test/apifake"
+	"github.com/idalloc/idalloc/test/cases"
 )
 
 // The files in testdata show command lines, and how they end. A case is a comment, the word shell, lines, ---- and for each line what it prints. A line
 // may begin with variables of the environment. The API server has the Deployment "worker" of two replicas: worker-a has id 0, worker-gone had id 1, and
 // worker-b waits. Run the test with -rewrite to write down what is printed now.
 func TestCommandLines(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no command lines: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			server := workload(t, 2)
-			server.Put(apifake.Pod("worker-b"))
-			run := shell(t, server)
-			datadriven.RunTest(t, file, (&desk{server, run}).lines)
-		})
-	}
+	cases.Run(t, func(t *testing.T) func(*testing.T, *datadriven.TestData) string {
+		t.Helper()
+		server := workload(t, 2)
+		server.Put(apifake.Pod("worker-b"))
+		return (&desk{server, shell(t, server)}).lines
+	})
 }
 
 // desk is where a person types command lines.

@@ -24,7 +24,7 @@ func TestWhatAgentsMayDo(t *testing.T) {
 		"there are none":                {pods: `{"apiVersion":"v1","kind":"PodList","items":[]}`, state: Absent, says: "enable KIND/NAME --by=agent"},
 		"they may do what they need":    {pods: pods, state: InForce, says: "2 pods in namespace shop, service account worker"},
 		"they may not patch themselves": {pods: pods, lacks: `"patch"`, state: Broken, says: "service account worker in namespace shop may not patch pods: "},
-		"nobody limits them":            {pods: pods, lacks: `"allocate"`, state: Broken, says: "may not allocate slots.idalloc.dev: "},
+		"no policy limits them":         {pods: pods, lacks: `"allocate"`, state: Broken, says: "may not allocate slots.idalloc.dev: "},
 		"pods may not be listed":        {pods: pods, forbidden: "/pods", state: Unknown, says: "may not list pods"},
 		"their rights may not be asked": {pods: pods, forbidden: "/subjectaccessreviews", state: Unknown, says: "may not create subjectaccessreviews"},
 	} {

@@ -2,11 +2,12 @@ package inspect
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/idalloc/idalloc/test/cases"
 )
 
 // The cases in testdata say what the commands for people tell of a workload. A case is a comment, a command, lines about the workload, ---- and what
@@ -21,15 +22,7 @@ import (
 // The workload is a Deployment whose pods a, b and c have the ids 0, 1 and 2, unless lines say more: terms and podTerms have them all. Times count from
 // the beginning. Run the test with -rewrite to write down what is printed now, and read the difference before you commit it.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			datadriven.RunTest(t, file, new(play).run)
-		})
-	}
+	cases.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string { return new(play).run })
 }
 
 // play is where a file of cases has got to.

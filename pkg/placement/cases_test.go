@@ -2,7 +2,6 @@ package placement_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,20 +9,13 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/cases"
 	"github.com/idalloc/idalloc/test/measure"
 )
 
 // testdata/README.md says how to read the cases, and how to write them.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			datadriven.RunTest(t, file, new(play).run)
-		})
-	}
+	cases.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string { return new(play).run })
 }
 
 // play is where a file of cases has got to.

@@ -44,8 +44,8 @@ func (p *pass) confirm(ctx context.Context) error {
 
 // elsewhere finds pods whose receipts are for another owner although their programs run under this one's ids, or although it has adopted their
 // ReplicaSet. The watches of pods and of ReplicaSets have no order, so the cache may show the adopter's new pods first. shown are the receipts that the
-// list of the owner's locks showed. The list here has all locks of its pods, whoever's: with another leader, a pod that runs under one of the owner's ids
-// may lock for another owner at the time of that list, and for this one again at the time of this. A list of the locks for others would not show it either.
+// list of the owner's locks showed. The list here has the locks of its pods for any owner. With another leader a pod may lock for another owner while the
+// first list is made, and for this one again while the second is made: a list of the locks for others would miss it, too.
 func (p *pass) elsewhere(ctx context.Context, shown map[string]string) error {
 	if p.owner.Selector == "" || p.ref.Kind == store.StatefulSet || p.ref.Kind == store.Job { // their pods never change hands under a slot
 		return nil

@@ -19,7 +19,7 @@ type Propose struct {
 	rank rank
 }
 
-// rank says how urgent it is that a process hears something: nobody works on what is confirmed, or to be taken, before that.
+// rank says how urgent a message to a process is. What is confirmed, or to be taken, rests until its process hears of it.
 type rank int
 
 const (

@@ -2,7 +2,6 @@ package heart
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,40 +15,35 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/cases"
 )
 
 // The cases in testdata are what the controller decides, by example. testdata/README.md says how to read and how to write them.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			var setup World
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-				t.Helper()
-				w := setup
-				if d.Cmd == "setup" {
-					w = World{}
+	cases.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string {
+		var setup World
+		return func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			w := setup
+			if d.Cmd == "setup" {
+				w = World{}
+			}
+			w.Pods, w.Now = slices.Clone(w.Pods), now()
+			for line := range strings.Lines(d.Input) {
+				if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+					continue
 				}
-				w.Pods, w.Now = slices.Clone(w.Pods), now()
-				for line := range strings.Lines(d.Input) {
-					if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-						continue
-					}
-					if err := w.read(line); err != nil {
-						d.Fatalf(t, "%s: %v", line, err)
-					}
+				if err := w.read(line); err != nil {
+					d.Fatalf(t, "%s: %v", line, err)
 				}
-				if d.Cmd == "setup" {
-					setup = w
-					return ""
-				}
-				return tell(Decide(w))
-			})
-		})
-	}
+			}
+			if d.Cmd == "setup" {
+				setup = w
+				return ""
+			}
+			return tell(Decide(w))
+		}
+	})
 }
 
 func now() time.Time { return time.UnixMilli(1795219200123).UTC() }

@@ -48,7 +48,7 @@ type view struct {
 	// ids are the slots of the map, by the names of their pods.
 	ids    map[string]int
 	offers *proposal.Offers
-	// gave are the controllers of pods that gave a slot up and want one, nil before somebody asks.
+	// gave are the controllers of pods that gave a slot up and want one. It is nil until it is needed.
 	gave  map[string]bool
 	found *index
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.

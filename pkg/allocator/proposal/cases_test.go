@@ -1,24 +1,17 @@
 package proposal
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/idalloc/idalloc/test/cases"
 )
 
 // The cases in testdata are the rules by example. testdata/README.md says how to read and how to write them.
 func TestRules(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			datadriven.RunTest(t, file, new(play).run)
-		})
-	}
+	cases.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string { return new(play).run })
 }
 
 // play is where a file of cases has got to.

@@ -19,7 +19,7 @@ type Offers struct {
 	targets map[int]target
 	// disjoint says that the row names no partition twice.
 	disjoint bool
-	// divide are the ids below the count that the row names and that have a pod, in ascending order. It is nil before somebody asks.
+	// divide are the ids below the count that the row names and that have a pod, in ascending order. It is nil until it is needed.
 	divide []int
 }
 

@@ -141,7 +141,7 @@ func (g *progress) idle() map[string]time.Duration {
 		if worked[k] || g.w.Hangs[k] || g.lockedInVain(k) {
 			continue
 		}
-		out[fmt.Sprintf("has nobody work on partition %d (as it is since %s)", k, g.moved.Round(time.Second))] = bound + g.leaseTime()
+		out[fmt.Sprintf("has no pod work on partition %d (as it is since %s)", k, g.moved.Round(time.Second))] = bound + g.leaseTime()
 	}
 	return out
 }
