@@ -49,7 +49,7 @@ func (w *World) startController(name string, run int) {
 		w.After(d.Span(time.Second, 5*time.Second), again)
 		return
 	}
-	p := w.newProcess(name, "", run, dice.Pick(d, nodes))
+	p := w.newProcess(name, "", nil, run, dice.Pick(d, nodes))
 	p.Controls = true
 	w.Processes = append(slices.DeleteFunc(w.Processes, func(q *Process) bool { return q.Controls && !q.Runs() }), p)
 	w.Witness.Trouble()

@@ -122,7 +122,9 @@ func (w *World) ChangeOwner(by server.Writer, edit func(object.Object)) {
 }
 
 // MadeFrom is the version of the template that a pod was made from.
-func MadeFrom(pod *server.Version) int { return object.Number(pod.Object, "spec", "version") }
+func MadeFrom(pod *server.Version) int { return madeFrom(pod.Object) }
+
+func madeFrom(pod object.Object) int { return object.Number(pod, "spec", "version") }
 
 // Template is the version of the template of an owner or a revision.
 func Template(o object.Object) int { return object.Number(o, "spec", "template", "version") }

@@ -235,7 +235,7 @@ func (w *World) startPod(k *kubeletPod) {
 	if k.runs > 1 {
 		delay = d.Span(time.Second, min(time.Duration(k.runs)*4*time.Second, time.Minute))
 	}
-	p := w.newProcess(k.name, k.uid, k.runs, k.node)
+	p := w.newProcess(k.name, k.uid, k.known, k.runs, k.node)
 	p.Assigned = IsAssigned(k.known) // another pod may have its name by now
 	// A kubelet that is cut off has a program begin once more whose object went, or was declared dead, while none ran.
 	v := w.Server.Get(object.Pods, k.name)

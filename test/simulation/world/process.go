@@ -77,15 +77,16 @@ type Process struct {
 	asked    bool                 // it is being asked
 }
 
-func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
+// newProcess makes a process of a pod as its kubelet knows it, nil if the process has no pod.
+func (w *World) newProcess(pod, uid string, known object.Object, run int, on *Node) *Process {
 	p := &Process{
 		w: w, ID: pod + "#" + strconv.Itoa(run), Pod: pod, UID: uid, Node: on, perKey: map[string]int{}, done: make(chan struct{}),
 	}
 	p.clock = &clock.Clock{Process: p, Start: w.start, Offset: on.offset, Rate: on.rate}
 	template := 1
 	p.FenceAfter = w.Profile.FenceAfter
-	if v := w.Server.Get(object.Pods, pod); v != nil {
-		template = MadeFrom(v)
+	if known != nil {
+		template = madeFrom(known)
 		p.FenceAfter = w.Profile.Fence(template)
 	}
 	p.divides = w.Profile.Divides(template)
@@ -358,7 +359,7 @@ func (w *World) Puppet(name string) *Process {
 	v := w.Server.Put(object.KindOf(object.Pods), object.Object{
 		object.Metadata: object.Object{"name": name, labels: object.Object{AppLabel: OwnerName}}, "spec": object.Object{}, "status": object.Object{"phase": "Running"},
 	}, server.Writer{Manager: kubelet})
-	p := w.newProcess(name, object.UID(v.Object), 1, w.Nodes[0])
+	p := w.newProcess(name, object.UID(v.Object), v.Object, 1, w.Nodes[0])
 	p.Launched = true
 	k := w.pods[PodKey(p.Pod, p.UID)]
 	k.process, k.runs = p, 1

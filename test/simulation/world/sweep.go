@@ -26,7 +26,7 @@ func (p *Process) sweep(ctx context.Context) {
 
 // Sweep runs "idalloc gc" on a machine: a process without a pod, whose requests fare like all others.
 func (w *World) Sweep(name string, on *Node) {
-	p := w.newProcess(name, "", 1, on)
+	p := w.newProcess(name, "", nil, 1, on)
 	w.Processes = append(w.Processes, p)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	p.cancel, p.Launched = cancel, true
