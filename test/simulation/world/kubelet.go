@@ -237,6 +237,9 @@ func (w *World) startPod(k *kubeletPod) {
 	}
 	p := w.newProcess(k.name, k.uid, k.known, k.runs, k.node)
 	p.Assigned = IsAssigned(k.known) // another pod may have its name by now
+	// A kubelet that is cut off has a program begin once more whose object went, or was declared dead, while none ran.
+	v := w.Server.Get(object.Pods, k.name)
+	k.forced = k.forced || p.Assigned && (v == nil || object.UID(v.Object) != k.uid || object.Ended(v.Object))
 	if k.process != nil && k.process.Ended && !k.process.Dead {
 		w.Note("restart", p.ID)
 	}
