@@ -156,15 +156,18 @@ func (v *view) input() proposal.Input {
 func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}
 	wrong := func(p *pod, id int) bool {
-		return p != nil && p.takes() && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal
+		return p != nil && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal
 	}
-	out.Handover = maps.Clone(v.requests(out))
-	maps.DeleteFunc(out.Handover, func(id int, by string) bool { return wrong(v.named[by], id) })
+	held := map[int]bool{}
 	for _, p := range v.pods {
-		if id, named := v.ids[p.Name]; named && wrong(p, id) {
+		id, named := v.ids[p.Name]
+		if held[p.id] = true; named && p.takes() && wrong(p, id) {
 			misled[p.Name] = id
 		}
 	}
+	out.Handover = maps.Clone(v.requests(out))
+	// The plan asks for no slot that is free, but for one of another ordinal if its holder is to go.
+	maps.DeleteFunc(out.Handover, func(id int, by string) bool { return !held[id] && wrong(v.named[by], id) })
 	if len(misled) == 0 {
 		return out
 	}
