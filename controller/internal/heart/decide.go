@@ -156,17 +156,23 @@ func (v *view) input() proposal.Input {
 	return in
 }
 
-// state is what the owner says, without entries that name a pod for another slot than that of its ordinal: they were written by hand, or are of an
-// earlier pod of that name. Once it has begun, the pod would keep the id.
+// state is what the owner says, without entries and requests that name a pod for another slot than that of its ordinal: they were written by hand, or are
+// of an earlier pod of that name. Once it has begun, the pod would keep the id.
 func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}
-	out.Handover = v.requests(out)
+	wrong := func(p *pod, id int) bool {
+		return p != nil && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal
+	}
+	held := map[int]bool{}
 	for _, p := range v.pods {
 		id, named := v.ids[p.Name]
-		if named && p.takes() && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal {
+		if held[p.id] = true; named && p.takes() && wrong(p, id) {
 			misled[p.Name] = id
 		}
 	}
+	out.Handover = maps.Clone(v.requests(out))
+	// The plan asks for no slot that is free, but for one of another ordinal if its holder is to go.
+	maps.DeleteFunc(out.Handover, func(id int, by string) bool { return !held[id] && wrong(v.named[by], id) })
 	if len(misled) == 0 {
 		return out
 	}
