@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -178,4 +179,48 @@ func belongs(environ, pod string) bool {
 	}
 	env = append([]byte{0}, env...)
 	return bytes.Contains(env, []byte("\x00POD_NAME="+pod+"\x00")) || bytes.Contains(env, []byte("\x00HOSTNAME="+pod+"\x00"))
+}
+
+// keepImages keeps the images of the suite on the nodes: a kubelet whose disk is nearly full removes images that no container has, and what was loaded by hand does not
+// come back. So a pod on each node has a container of each, ended or not.
+func keepImages(ctx context.Context) {
+	GinkgoHelper()
+	var nodes []corev1.Node
+	Eventually(func(g Gomega, ctx context.Context) {
+		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		nodes = list.Items
+		for i := range nodes {
+			g.Expect(ownImages(&nodes[i])).To(ContainElement(image), "the images that the kubelet of %s names", nodes[i].Name)
+		}
+	}).WithContext(ctx).Should(Succeed())
+	space, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "idalloc-e2e-images-"}}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+		Expect(client.CoreV1().Namespaces().Delete(ctx, space.Name, metav1.DeleteOptions{})).To(Succeed())
+	}, NodeTimeout(patience))
+	for i := range nodes {
+		keeper := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: nodes[i].Name, Namespace: space.Name},
+			Spec:       corev1.PodSpec{NodeName: nodes[i].Name, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false)},
+		}
+		for n, name := range ownImages(&nodes[i]) {
+			keeper.Spec.Containers = append(keeper.Spec.Containers, corev1.Container{Name: "image-" + strconv.Itoa(n), Image: name, ImagePullPolicy: corev1.PullNever})
+		}
+		_, err = client.CoreV1().Pods(space.Name).Create(ctx, keeper, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// ownImages returns the images on a node that were loaded for the suite, and the one that holds pods, where it was loaded with them.
+func ownImages(node *corev1.Node) []string {
+	var names []string
+	for _, has := range node.Status.Images {
+		for _, name := range has.Names {
+			if strings.Contains(name, "/idalloc/") && !strings.Contains(name, "@") {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }

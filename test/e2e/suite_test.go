@@ -49,5 +49,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	_, err = client.Discovery().ServerVersion()
 	Expect(err).NotTo(HaveOccurred(), "the cluster does not answer")
+	keepImages(ctx)
 	enforcePolicy(ctx)
 }, NodeTimeout(patience))
