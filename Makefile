@@ -173,7 +173,7 @@ mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants.t
 
 .PHONY: mutation
 mutation: ## Make mutants of PACKAGES by machine and list those that no test of the package notices (see docs/robustness.md).
-	gremlins=$$(hack/tool $(GREMLINS)); for package in $(PACKAGES); do (cd $$package && "$$gremlins" unleash --config $(CURDIR)/.gremlins.yaml .) || exit 1; done
+	gremlins=$$(hack/tool $(GREMLINS)); for package in $(PACKAGES); do (cd $$package && "$$gremlins" unleash --config $(CURDIR)/.gremlins.yaml) || exit 1; done
 
 .PHONY: e2e
 e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (see hack/e2e).
