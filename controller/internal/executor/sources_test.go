@@ -1,12 +1,18 @@
 package executor
 
 import (
+	"context"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // The generation of a StatefulSet or a Job does not count annotations. What decisions need of them is to be heard of.
@@ -28,6 +34,49 @@ func TestTheCacheShowsThatAnnotationsOfAnOwnerChange(t *testing.T) {
 		after[key] = "changed"
 		if got := !equality.Semantic.DeepEqual(trimmed(before), trimmed(after)); got != heard {
 			t.Errorf("a change of %s is heard: %v", key, got)
+		}
+	}
+}
+
+// one is a cache that has one pod.
+type one struct {
+	client.Reader
+
+	pod corev1.Pod
+}
+
+func (c one) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(options)
+	pods, ofPods := list.(*corev1.PodList)
+	for _, value := range indexed(&c.pod) {
+		if selector := o.FieldSelector; ofPods && selector.Matches(fields.Set{podIndex: value}) {
+			pods.Items = []corev1.Pod{c.pod}
+		}
+	}
+	return nil
+}
+
+// A pod whose labels somebody changed is released by its controller. It keeps its id, hears the count, and stands in the map.
+func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
+	ref, _ := store.NewRef("apps/v1", store.StatefulSet, "shop", "worker")
+	owner := &metav1.ObjectMeta{Name: "worker", UID: "of-worker"}
+	controlled := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: store.StatefulSet, Name: "worker", UID: "of-worker", Controller: new(true)}}
+	lock := receipt.Receipt{UID: "u", Owner: ref.String(), State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
+	other := lock
+	other.Owner = "StatefulSet/other"
+	for what, want := range map[string]struct {
+		pod  metav1.ObjectMeta
+		used bool
+	}{
+		"its own":                {metav1.ObjectMeta{OwnerReferences: controlled}, true},
+		"one that it released":   {metav1.ObjectMeta{Annotations: map[string]string{receipt.Key: lock.Encode()}}, true},
+		"one of another":         {metav1.ObjectMeta{Annotations: map[string]string{receipt.Key: other.Encode()}}, false},
+		"one that locks nothing": {metav1.ObjectMeta{}, false},
+	} {
+		x := &Executor{cache: one{pod: corev1.Pod{ObjectMeta: want.pod}}}
+		if got := x.used(t.Context(), ref, owner); got != want.used {
+			t.Errorf("with %s the owner is heard of: %v", what, got)
 		}
 	}
 }
