@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,20 +39,21 @@ func TestTheCacheShowsThatAnnotationsOfAnOwnerChange(t *testing.T) {
 	}
 }
 
-// one is a cache that has one pod.
-type one struct {
+// pods are all that a cache, or a server, has.
+type pods struct {
 	client.Reader
 
-	pod corev1.Pod
+	all []corev1.Pod
 }
 
-func (c one) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (p pods) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	var o client.ListOptions
 	o.ApplyOptions(options)
-	pods, ofPods := list.(*corev1.PodList)
-	for _, value := range indexed(&c.pod) {
-		if selector := o.FieldSelector; ofPods && selector.Matches(fields.Set{podIndex: value}) {
-			pods.Items = []corev1.Pod{c.pod}
+	out, ofPods := list.(*corev1.PodList)
+	for i := range p.all {
+		matches := func(value string) bool { return o.FieldSelector.Matches(fields.Set{podIndex: value}) }
+		if ofPods && (o.FieldSelector == nil || slices.ContainsFunc(indexed(&p.all[i]), matches)) {
+			out.Items = append(out.Items, p.all[i])
 		}
 	}
 	return nil
@@ -74,7 +76,7 @@ func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 		"one of another":         {metav1.ObjectMeta{Annotations: map[string]string{receipt.Key: other.Encode()}}, false},
 		"one that locks nothing": {metav1.ObjectMeta{}, false},
 	} {
-		x := &Executor{cache: one{pod: corev1.Pod{ObjectMeta: want.pod}}}
+		x := &Executor{cache: pods{all: []corev1.Pod{{ObjectMeta: want.pod}}}}
 		if got := x.used(t.Context(), ref, owner); got != want.used {
 			t.Errorf("with %s the owner is heard of: %v", what, got)
 		}
