@@ -152,7 +152,11 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
+// named reports whether the map says what this pod locks. If it locks nothing, any entry will do.
 func (a *Allocator) named(owner store.Owner) bool {
+	if lock := a.tenure.Lock; lock.State == receipt.Locks {
+		return owner.Record.State.Slots[lock.Share.ID] == a.o.Pod
+	}
 	_, named := owner.Record.State.Slots.Of(a.o.Pod)
 	return named
 }

@@ -189,9 +189,6 @@ func (a *Allocator) list(ctx context.Context) error {
 func (a *Allocator) compared(by string) {
 	switch t := a.tenure; {
 	case by == "":
-		if works := t.Working.Within(t.Lock.Share); !works.Empty() && !t.Stopping.All && (t.Surveyed || !t.Strict) && !t.Others.Any() {
-			a.begun(works)
-		}
 	case !t.Doubts && !t.Others.Slot:
 		a.contest.again = a.clock.Now().Add(a.pace.Longer(againTime))
 	default:
@@ -202,6 +199,12 @@ func (a *Allocator) compared(by string) {
 		}
 		a.tenure = t.Sure()
 		a.contest.again = a.clock.Now().Add(a.contest.backoff.Next())
+	}
+	t := a.tenure
+	works := t.Working.Within(t.Lock.Share)
+	works.Partitions = works.Partitions.Minus(t.Others.Partitions)
+	if t.GoesOn() && !works.Empty() && !t.Stopping.All {
+		a.begun(works)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,7 +21,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// showsStops checks each time that a program is asked to stop that what was published last says so, and nothing else.
+// showsStops checks each time that a program is asked to stop that what was published last says so, and nothing else. No id is published without a token.
 func showsStops(t *testing.T, o *allocator.Options) {
 	t.Helper()
 	var mu sync.Mutex
@@ -31,6 +32,9 @@ func showsStops(t *testing.T, o *allocator.Options) {
 		mu.Lock()
 		last = id
 		mu.Unlock()
+		if id.Assigned() && id.Token == 0 {
+			t.Errorf("%+v was published, without a token", id)
+		}
 		publish(id)
 	}
 	if stop == nil {
@@ -312,31 +316,34 @@ func TestARequestAmongPodsOfOneRevisionStopsNoWork(t *testing.T) {
 
 // The files of an earlier process may name work that its receipt did not lock any more.
 func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
-	b := newBench(t, 1)
-	b.annotate(map[string]string{assignment.PartitionCountKey: "4"})
-	b.pod("p0")
-	divides := func(o *allocator.Options) { o.Divides, o.HandsOver = true, true }
-	p0 := b.start("p0", divides)
-	b.until("all partitions", worksOn("p0", 4))
-	left := b.shows("p0")
-	left.Partitions = identity.PartitionsOf(4, []identity.Share{{Set: placement.Between(0, 4), Token: 1}}, placement.Set{}, 0)
-	p0.kill()
-	taken, stops := make(chan event.Taken, 9), make(chan allocator.Stop, 9)
-	b.start("p0", func(o *allocator.Options) {
-		divides(o)
-		o.Left = func(string) identity.Identity { return left }
-		o.Stop = func(ctx context.Context, s allocator.Stop) error {
-			stops <- s
-			<-ctx.Done()
-			return ctx.Err()
+	for _, fenceAfter := range []time.Duration{0, allocator.MinFenceAfter} {
+		b := newBench(t, 1)
+		doze(b)
+		b.annotate(map[string]string{assignment.PartitionCountKey: "4"})
+		b.pod("p0")
+		divides := func(o *allocator.Options) { o.Divides, o.HandsOver, o.FenceAfter = true, true, fenceAfter }
+		p0 := b.start("p0", divides)
+		b.until("all partitions", worksOn("p0", 4))
+		left := b.shows("p0")
+		left.Partitions = identity.PartitionsOf(4, []identity.Share{{Set: placement.Between(0, 4), Token: 1}}, placement.Set{}, 0)
+		p0.kill()
+		taken, stops := make(chan event.Taken, 9), make(chan allocator.Stop, 9)
+		b.start("p0", func(o *allocator.Options) {
+			divides(o)
+			o.Left = func(string) identity.Identity { return left }
+			o.Stop = func(ctx context.Context, s allocator.Stop) error {
+				stops <- s
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			o.Observer = on(func(e event.Taken) { taken <- e })
+		})
+		if s := <-stops; s.All || s.Partitions.String() != "4" || !s.Lost {
+			t.Errorf("fence-after %s: the stop is %+v", fenceAfter, s)
 		}
-		o.Observer = on(func(e event.Taken) { taken <- e })
-	})
-	if s := <-stops; s.All || s.Partitions.String() != "4" {
-		t.Errorf("the stop is %+v", s)
-	}
-	if e := <-taken; e.Partitions != "0-3" {
-		t.Errorf("it takes %+v", e)
+		if e := <-taken; e.Partitions != "0-3" {
+			t.Errorf("fence-after %s: it takes %+v", fenceAfter, e)
+		}
 	}
 }
 

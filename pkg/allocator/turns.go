@@ -68,7 +68,7 @@ func (a *Allocator) holderPlans() bool {
 	case id >= owner.Count: // a condemned pod yields its partitions, and others do not hear of that
 		return owner.Condemned(a.pod) && a.partitionsDue()
 	}
-	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) || a.sweeps() || a.clears() {
+	if !a.named(owner) || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) || a.sweeps() || a.clears() {
 		return true
 	}
 	return a.partitionsDue()

@@ -1,7 +1,9 @@
 package allocator_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -135,4 +137,30 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 			seldom(t, 5*time.Second, times)
 		})
 	}
+}
+
+// Somebody changed the receipt to another slot. While the watch is silent the pod takes the map for wrong, and its plans take the map for right.
+func TestPlansInVainThatNameAnotherSlotAreSeldom(t *testing.T) {
+	b := newBench(t, 1)
+	b.works("p0", nil)
+	lists := make(chan time.Time, 10000)
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/pods") || r.URL.Query().Has("watch") || r.Header.Get("Copy") != "" {
+			return false
+		}
+		lists <- b.clk.Now()
+		answer, err := http.DefaultClient.Do(b.copyOf(r)) //nolint:gosec // the test's own server
+		if err != nil {
+			return true // the test has ended
+		}
+		defer func() { _ = answer.Body.Close() }()
+		body, err := io.ReadAll(answer.Body)
+		w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
+		if _, wrong := w.Write(bytes.ReplaceAll(body, []byte(`\"id\":0`), []byte(`\"id\":7`))); err != nil || wrong != nil {
+			t.Error(err, wrong)
+		}
+		return true
+	})
+	b.edit(apifake.Deployment, apifake.Worker, func(a map[string]string) { a[assignment.Key] = `{"7":"p0"}` })
+	seldom(t, 5*time.Second, lists)
 }

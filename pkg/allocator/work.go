@@ -195,7 +195,7 @@ func (w *work) tokens(set placement.Set) (out []identity.Share) {
 func (a *Allocator) tell() {
 	w, t := &a.work, a.tenure
 	state := identity.StatePending
-	shows := w.confirmed || w.shown.Assigned() || len(w.stops) > 0 && !t.Stopping.All // it is to stop a part of what the process before this one published
+	shows := w.confirmed || w.shown.Assigned()
 	switch at := t.Working; {
 	case a.ends:
 		state = identity.StateReleased
@@ -211,7 +211,7 @@ func (a *Allocator) tell() {
 		state = identity.StateLost
 	case t.Stopping.All || at.ID >= a.count() && a.view.ok():
 		state = identity.StateDraining
-	case shows && w.token == 0 && w.shown.Assigned() && len(w.stops) == 0:
+	case shows && w.token == 0:
 		return // the lock was gone for a moment, it seems: what was published stays in force until the next one has a token
 	case shows:
 		state = identity.StateAssigned
@@ -262,8 +262,8 @@ func (a *Allocator) stop(keep receipt.Share) {
 	ctx, s.end = context.WithCancel(a.contact.Streams())
 	w.stops, w.number = append(w.stops, s), s.number
 	a.tell()
-	lost := t.Lock.State != receipt.Locks
-	told := Stop{All: s.All, Partitions: s.Partitions, Number: s.number, Lost: lost || t.Taken || t.Others.Any()} // another pod may be at it
+	lost, locked := t.Lock.State != receipt.Locks, t.Lock.Share.Covers(receipt.Share{ID: t.Working.ID, Partitions: s.Partitions})
+	told := Stop{All: s.All, Partitions: s.Partitions, Number: s.number, Lost: !locked || t.Taken || t.Others.Any()} // another pod may be at it
 	told.Stopped = func(set placement.Set) { a.brings(func() { a.partStopped(s, set) }) }
 	switch {
 	case lost:

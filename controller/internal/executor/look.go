@@ -53,7 +53,7 @@ func (p *pass) look(ctx context.Context) error {
 		return err
 	}
 	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool {
-		return (q.Receipt.Locked() || q.Assigned && q.ID != "") && !shows(cached[q.Name], q.Text)
+		return (q.Receipt.State != receipt.None || q.Assigned && q.ID != "") && !shows(cached[q.Name], q.Text)
 	})
 	return nil
 }

@@ -85,3 +85,22 @@ func TestAPassEndsWhenTheCacheShowsWhatItWrote(t *testing.T) {
 		t.Errorf("the pass ended after %d reads of a cache that was behind for %d", cache.reads, cache.late)
 	}
 }
+
+// In a migration an old pod takes for itself, gives its slot up and waits. Without it the slot is not scarce, and a new pod gets it that never runs.
+func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
+	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("owner", store.Deployment), Labels: map[string]string{store.AssignLabel: receipt.ByAgent}}
+	waits := receipt.Receipt{UID: "old", Owner: "Deployment/worker", State: receipt.Waits, Rank: 3, Write: "w"}
+	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("owner", store.Deployment), Annotations: map[string]string{receipt.Key: waits.Encode()}}
+	p := passOf(t, pods{all: []corev1.Pod{{ObjectMeta: made}, {ObjectMeta: old}}})
+	p.cache = pods{all: []corev1.Pod{{ObjectMeta: made}}}
+	p.owner.Record.State.Slots = assignment.Slots{0: "old"}
+	for range 3 {
+		if err := p.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.pod("old") == nil {
+			t.Errorf("a pass with the map %v sees %+v", p.owner.Record.State.Slots, p.world.Pods)
+		}
+		p.owner.Record.State.Slots = nil
+	}
+}

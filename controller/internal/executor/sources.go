@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -12,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -157,18 +157,19 @@ func (x *Executor) sets() handler.TypedFuncs[*metav1.PartialObjectMetadata, stor
 func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
 	return onChange(func(ctx context.Context, q queue, o *metav1.PartialObjectMetadata) {
 		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
-		if known && x.used(ctx, o) {
+		if known && x.used(ctx, ref, o) {
 			q.Add(ref)
 		}
 	})
 }
 
-// used reports whether the owner has pods of the controller, or had some in a revision that is there still.
-func (x *Executor) used(ctx context.Context, o *metav1.PartialObjectMetadata) bool {
-	of := []client.ListOption{client.InNamespace(o.Namespace), client.MatchingFields{podIndex: string(o.UID)}, client.UnsafeDisableDeepCopy, client.Limit(1)}
-	pods, sets := &corev1.PodList{}, metaList(replicaSets)
-	err := errors.Join(x.cache.List(ctx, pods, of...), x.cache.List(ctx, sets, of...))
-	return err != nil || len(pods.Items)+len(sets.Items) > 0
+// used reports whether the owner has pods of the controller, had some in a revision that is there still, or is that of pods that no object controls.
+func (x *Executor) used(ctx context.Context, ref store.Ref, o metav1.Object) bool {
+	has := func(list client.ObjectList, value string) bool {
+		err := x.cache.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy, client.Limit(1))
+		return err != nil || meta.LenList(list) > 0
+	}
+	return has(&corev1.PodList{}, string(o.GetUID())) || has(&corev1.PodList{}, lockValue(ref.String())) || has(metaList(replicaSets), string(o.GetUID()))
 }
 
 func onChange(add func(context.Context, queue, *metav1.PartialObjectMetadata)) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {

@@ -1,12 +1,19 @@
 package executor
 
 import (
+	"context"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // The generation of a StatefulSet or a Job does not count annotations. What decisions need of them is to be heard of.
@@ -28,6 +35,50 @@ func TestTheCacheShowsThatAnnotationsOfAnOwnerChange(t *testing.T) {
 		after[key] = "changed"
 		if got := !equality.Semantic.DeepEqual(trimmed(before), trimmed(after)); got != heard {
 			t.Errorf("a change of %s is heard: %v", key, got)
+		}
+	}
+}
+
+// pods are all that a cache, or a server, has.
+type pods struct {
+	client.Reader
+
+	all []corev1.Pod
+}
+
+func (p pods) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(options)
+	out, ofPods := list.(*corev1.PodList)
+	for i := range p.all {
+		matches := func(value string) bool { return o.FieldSelector.Matches(fields.Set{podIndex: value}) }
+		if ofPods && (o.FieldSelector == nil || slices.ContainsFunc(indexed(&p.all[i]), matches)) {
+			out.Items = append(out.Items, p.all[i])
+		}
+	}
+	return nil
+}
+
+// A pod whose labels somebody changed is released by its controller. It keeps its id, hears the count, and stands in the map.
+func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
+	ref, _ := store.NewRef("apps/v1", store.StatefulSet, "shop", "worker")
+	owner := &metav1.ObjectMeta{Name: "worker", UID: "of-worker"}
+	controlled := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: store.StatefulSet, Name: "worker", UID: "of-worker", Controller: new(true)}}
+	lock := receipt.Receipt{UID: "u", Owner: ref.String(), State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
+	other := lock
+	other.Owner = "StatefulSet/other"
+	for what, want := range map[string]struct {
+		pod  metav1.ObjectMeta
+		used bool
+	}{
+		"its own":                {metav1.ObjectMeta{OwnerReferences: controlled}, true},
+		"one that it released":   {metav1.ObjectMeta{Annotations: map[string]string{receipt.Key: lock.Encode()}}, true},
+		"one of another":         {metav1.ObjectMeta{Annotations: map[string]string{receipt.Key: other.Encode()}}, false},
+		"one that locks nothing": {metav1.ObjectMeta{}, false},
+	} {
+		x := &Executor{cache: pods{all: []corev1.Pod{{ObjectMeta: want.pod}}}}
+		if got := x.used(t.Context(), ref, owner); got != want.used {
+			t.Errorf("with %s the owner is heard of: %v", what, got)
 		}
 	}
 }

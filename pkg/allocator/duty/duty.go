@@ -155,11 +155,15 @@ func Step(t Tenure, w Wish) Duty {
 	return t.hold(want, w.Note)
 }
 
-// stopsNow reports whether this part of the work is to be told to stop now. A process that resumes tells a part of the work under its lock to stop
-// when T3 has let it go on with the rest: before that it does not know under which token the rest goes on.
+// stopsNow reports whether this part of the work is to be told to stop now. A process that resumes tells a part of the work to stop when T3 has let
+// it go on with the rest: before that it has no token under which the rest goes on.
 func (t Tenure) stopsNow(part Part) bool {
-	listed := t.Unbroken || t.Renewed && t.Listed && (t.Surveyed || !t.Strict)
-	return !part.Empty() && (part.All || listed || !t.beyond(t.Lock.Share).Empty())
+	return !part.Empty() && (part.All || t.Unbroken || t.GoesOn())
+}
+
+// GoesOn reports whether T3 has let the work go on that is under the lock, except for what others lock.
+func (t Tenure) GoesOn() bool {
+	return t.Renewed && t.Listed && (t.Surveyed || !t.Strict) && !t.Others.Slot && (!t.Doubts || !t.Others.Any())
 }
 
 // want is what the pod is to have of its slot: Nothing if it is to give that up. It may not have what other pods lock, too, unless

@@ -22,9 +22,8 @@ type parts struct {
 	last map[thing]heldBy
 	// working is with which token each process works on each partition.
 	working map[*world.Process]map[int]int64
-	// named is since when the map has given each id to a pod, and alive when it last gave it to one that lived and was not lost, and had done so for
-	// a moment.
-	named, alive map[int]time.Duration
+	// taken is since when the map has given each id to a pod that locks it, lives and is not lost, and alive when it last did so and had for a moment.
+	taken, alive map[int]time.Duration
 	// locked is what the last receipt for each id locked.
 	locked map[int]placement.Set
 	// missed is when a version of the owner was written last that each process did not hear of at once.
@@ -38,7 +37,7 @@ type parts struct {
 
 func newParts() parts {
 	return parts{
-		last: map[thing]heldBy{}, working: map[*world.Process]map[int]int64{}, named: map[int]time.Duration{}, alive: map[int]time.Duration{}, locked: map[int]placement.Set{},
+		last: map[thing]heldBy{}, working: map[*world.Process]map[int]int64{}, taken: map[int]time.Duration{}, alive: map[int]time.Duration{}, locked: map[int]placement.Set{},
 		missed: map[*world.Process]time.Duration{},
 	}
 }
@@ -67,8 +66,8 @@ func (j *Judge) lookAtPartitions() {
 	}
 }
 
-// moment is for how long an id has to have an entry so that every process hears of it: one that waits for an answer, for up to 15 s, looks at
-// the newest version alone.
+// moment is for how long a pod has to have and lock an id so that every process hears of it: one that waits for an answer, for up to 15 s, looks at
+// the newest version alone. A pod that ended before T3 has not held the id.
 const moment = 20 * time.Second
 
 // noteAlive notes which ids have a holder that lives.
@@ -80,17 +79,18 @@ func (j *Judge) noteAlive() {
 	if owner != j.parts.owner {
 		j.parts.owner = owner
 		j.parts.slots = world.Slots(owner)
-		maps.DeleteFunc(j.parts.named, func(id int, _ time.Duration) bool { _, has := j.parts.slots[id]; return !has })
+		maps.DeleteFunc(j.parts.taken, func(id int, _ time.Duration) bool { _, has := j.parts.slots[id]; return !has })
 	}
 	for id, name := range j.parts.slots {
-		if _, before := j.parts.named[id]; !before {
-			j.parts.named[id] = j.w.Now()
-		}
-		if j.w.Now()-j.parts.named[id] < moment {
+		pod := j.w.Server.Get(object.Pods, name)
+		if !pod.Exists() || object.Ended(pod.Object) || j.maySeemLost(pod) || !j.receipt(pod).LocksSlot(id) { // it may never start
+			delete(j.parts.taken, id)
 			continue
 		}
-		// A pod that has its entry and takes nothing may never start.
-		if pod := j.w.Server.Get(object.Pods, name); pod.Exists() && !object.Ended(pod.Object) && !j.maySeemLost(pod) && j.receipt(pod).LocksSlot(id) {
+		if _, before := j.parts.taken[id]; !before {
+			j.parts.taken[id] = j.w.Now()
+		}
+		if j.w.Now()-j.parts.taken[id] >= moment {
 			j.parts.alive[id] = j.w.Now()
 		}
 	}

@@ -77,12 +77,14 @@ func TestAPartitionOnWhichTwoWorkIsSeen(t *testing.T) {
 func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before  time.Duration // how long ago the id had its holder
+		late    bool          // it had its entry for long, and locked only at last
 		ended   time.Duration // how long ago its pod should have ended, 0 for a pod that is not deleted
 		strict  bool
 		promise string
 	}{
 		"at once":                        {promise: moves},
 		"after failover-after":           {before: world.FailoverAfter},
+		"of a pod that locked just now":  {late: true},
 		"of a pod that is lost":          {ended: time.Second, strict: true},
 		"of a pod that is not lost yet":  {ended: -3 * time.Second, strict: true, promise: moves},
 		"of a pod that may work forever": {ended: 10 * time.Second, promise: moves},
@@ -92,6 +94,10 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 				a, b := s.Puppet("a"), s.Puppet("b")
 				s.Alone(func() {
 					s.follow(t, a)
+					if s.judge.parts.taken[1] = -moment; tc.late {
+						s.row(t, halves, a, b)
+						s.judge.Look()
+					}
 					share := receipt.Share{ID: 1, Of: 4, Partitions: placement.Of(2, 3)}
 					s.receipt(b, b, receipt.Receipt{State: receipt.Locks, Share: share, Strict: tc.strict, Write: "one"})
 					if tc.ended != 0 {
@@ -99,7 +105,6 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 							object.Need(o, object.Metadata)["deletionTimestamp"] = time.Now().Add(-tc.ended).UTC().Format(time.RFC3339)
 						})
 					}
-					s.judge.parts.named[1] = -moment
 					s.row(t, halves, a, b)
 					s.judge.Look()
 					if tc.before > 0 {

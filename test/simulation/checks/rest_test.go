@@ -75,7 +75,7 @@ func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
 						a.Freeze()
 					}
 					s.locks(b, 1, 2, 3)
-					s.judge.parts.named[1] = -moment
+					s.judge.parts.taken[1] = -moment
 					s.row(t, halves, a, b)
 					s.judge.Look()
 				})
