@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster.
-	inFlight = 32
+	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster. few is how many more tell processes what can
+	// wait: what cannot wait is not to stand behind them.
+	inFlight, few = 32, 8
 	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
 	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
 	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
@@ -38,7 +39,8 @@ type Executor struct {
 	name    string
 	kinds   Kinds
 	metrics *Metrics
-	slots   chan struct{}
+	slots   chan struct{} // one for each of inFlight
+	slow    chan struct{} // one for each of few
 	// others gets owners that a reconcile of something below them has found.
 	others chan event.TypedGenericEvent[store.Ref]
 
@@ -69,6 +71,7 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		Executor: x, ref: ref, owner: owner, temper: x.temper(ref), written: map[string]*podMeta{},
 		log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace),
 	}
+	p.heard = p.temper.news.Load()
 	err = p.run(ctx)
 	if errors.Is(err, store.ErrConflict) {
 		x.metrics.conflicts.Inc()
@@ -123,8 +126,10 @@ type pass struct {
 	ref    store.Ref
 	owner  store.Owner
 	temper *temper
-	log    logr.Logger
-	world  heart.World
+	// heard is the news of the owner when this pass began.
+	heard int64
+	log   logr.Logger
+	world heart.World
 	// sets are the owner's ReplicaSets by UID. current is the UID of the current one, empty if that is not known.
 	sets    map[string]revision
 	current string
@@ -163,10 +168,13 @@ func (p *pass) run(ctx context.Context) error {
 		p.sooner(left)
 		d.Take = nil
 	}
-	if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
-		p.temper.unkept.Again(p.store.Clock.Now())
+	if len(d.Take)+len(d.Withdraw) > 0 {
+		if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
+			p.temper.unkept.Again(p.store.Clock.Now())
+		}
+		d = heart.Decide(p.world)
 	}
-	if d = heart.Decide(p.world); d.Confirm {
+	if d.Confirm {
 		if err := p.confirm(ctx); err != nil {
 			return err
 		}

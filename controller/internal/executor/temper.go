@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -29,6 +30,8 @@ type temper struct {
 	// unkept is how often in a row admission changed a receipt that was written.
 	unkept pace.Undone
 	memory memory
+	// news counts what the controller has heard of the owner that it did not tell a process itself.
+	news atomic.Int64
 }
 
 func (x *Executor) temper(ref store.Ref) *temper {
@@ -40,6 +43,16 @@ func (x *Executor) temper(ref store.Ref) *temper {
 		x.tempers[ref] = t
 	}
 	return t
+}
+
+// hear has an owner reconciled of which there is news.
+func (x *Executor) hear(q queue, ref store.Ref) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.tempers[ref]; t != nil {
+		t.news.Add(1)
+	}
+	q.Add(ref)
 }
 
 // calm forgets an owner that is gone.
