@@ -176,7 +176,7 @@ func (p *pass) recallPartitions() {
 		p.sooner(at.Sub(w.Now))
 	}
 	if w.Vacant = m.vacant.Over(after, w.Now); p.owner.RollsNow && m.vacant.Any() { // its status says when that is over, and no generation counts that
-		p.forget(p.ref)
+		p.temper.read = store.Owner{}
 		p.sooner(mixedAfter)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 // temper is how patient the reconciles of an owner are by now. A restart loses nothing that matters with it.
 type temper struct {
+	// read is the owner as last read, good until its generation grows.
+	read store.Owner
 	// conflicts is when an owner is tried again of which something changed meanwhile. A watch that is behind shows so for minutes.
 	conflicts *pace.Backoff
 	// strangers says that a pod locks a slot which the cache does not have under the owner, such as one whose controller is gone. The map would go on to
