@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// each does something for each item, at most inFlight at a time for all owners together, and returns the first error.
+// each does something for each item, at most as many at a time as there are slots, for all owners together, and returns the first error.
 func each[T any](ctx context.Context, slots chan struct{}, items []T, do func(context.Context, T) error) error {
 	var all errgroup.Group
 	for _, item := range items {
@@ -120,7 +120,7 @@ func annotations(w heart.Words) map[string]string {
 // caughtUp waits for a moment until the cache shows what this pass wrote. Without that the next pass would see pods as they were, and its writes would
 // fail their tests. It is no condition: what the cache does not show by then, it shows later.
 func (p *pass) caughtUp(ctx context.Context) error {
-	const step, most = 5 * time.Millisecond, time.Second
+	const step, most = time.Millisecond, time.Second
 	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) {
 		maps.DeleteFunc(p.written, func(name string, meta *podMeta) bool {
 			pod := &corev1.Pod{}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -175,7 +176,7 @@ func (p *pass) recallPartitions() {
 		p.sooner(at.Sub(w.Now))
 	}
 	if w.Vacant = m.vacant.Over(after, w.Now); p.owner.RollsNow && m.vacant.Any() { // its status says when that is over, and no generation counts that
-		p.forget(p.ref)
+		p.temper.read = store.Owner{}
 		p.sooner(mixedAfter)
 	}
 }
@@ -195,7 +196,7 @@ func (p *pass) planned(d proposal.Decision) {
 	}
 }
 
-// propose tells processes what is proposed to them, in this order.
+// propose tells processes what is proposed to them.
 func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 	agents, now := p.temper.memory.agents, p.store.Clock.Now()
 	all = slices.DeleteFunc(all, func(b heart.Propose) bool {
@@ -208,7 +209,7 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 		all = all[:rest+batch]
 		p.sooner(soon)
 	}
-	return each(ctx, p.slots, all, func(ctx context.Context, b heart.Propose) error {
+	return p.inTurn(ctx, all, func(ctx context.Context, b heart.Propose) error {
 		meta := p.meta(b.Pod)
 		written, err := p.store.SetProposal(ctx, meta, b.Text, b.Next)
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
@@ -227,6 +228,23 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 		p.wrote(b.Pod, written)
 		return nil
 	})
+}
+
+// inTurn says all of this. Once there is news, what can wait is left to the next pass: the news may be of a partition that nobody works on. A few processes
+// are told in any case, because news may come without end.
+func (p *pass) inTurn(ctx context.Context, all []heart.Propose, say func(context.Context, heart.Propose) error) error {
+	rest := slices.IndexFunc(all, heart.Propose.CanWait)
+	if rest < 0 {
+		rest = len(all)
+	}
+	err := each(ctx, p.slots, all[:rest], say)
+	var said atomic.Int32
+	return errors.Join(err, each(ctx, p.slow, all[rest:], func(ctx context.Context, b heart.Propose) error {
+		if said.Add(1) > few && p.temper.news.Load() != p.heard {
+			return nil
+		}
+		return say(ctx, b)
+	}))
 }
 
 // told takes in what an agent was told.

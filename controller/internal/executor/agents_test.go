@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -71,6 +73,34 @@ func TestWhichReceiptsNeedT3(t *testing.T) {
 					t.Errorf("%s, receipt %d: it is settled: %v", name, i, q.Settled)
 				}
 			}
+		}
+	}
+}
+
+// A new count is news for each of hundreds of pods. A partition that comes free meanwhile is not to rest until all have heard of it.
+func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
+	w := heart.World{}
+	for i := range 3 * few {
+		w.Pods = append(w.Pods, heart.Pod{Agent: true, Told: true, Pod: proposal.Pod{Name: strconv.Itoa(i), Owned: true}})
+	}
+	all := heart.Decide(w).Propose
+	for what, c := range map[string]struct {
+		before, meanwhile int64
+		want              int
+	}{
+		"none": {0, 0, 3 * few}, "while the first is told": {0, 1, few}, "news that never ends": {1, 1, few},
+	} {
+		p := passOf(t, nil)
+		p.slots, p.slow = make(chan struct{}, 1), make(chan struct{}, 1)
+		p.temper.news.Add(c.before)
+		told := 0
+		err := p.inTurn(t.Context(), all, func(context.Context, heart.Propose) error {
+			told++
+			p.temper.news.Add(c.meanwhile)
+			return nil
+		})
+		if err != nil || told != c.want {
+			t.Errorf("%s: %d of %d are told, want %d (%v)", what, told, len(all), c.want, err)
 		}
 	}
 }

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster.
-	inFlight = 32
+	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster. few is how many more tell processes what can
+	// wait: what cannot wait is not to stand behind them.
+	inFlight, few = 32, 8
 	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
 	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
 	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
@@ -38,13 +39,12 @@ type Executor struct {
 	name    string
 	kinds   Kinds
 	metrics *Metrics
-	slots   chan struct{}
+	slots   chan struct{} // one for each of inFlight
+	slow    chan struct{} // one for each of few
 	// others gets owners that a reconcile of something below them has found.
 	others chan event.TypedGenericEvent[store.Ref]
 
-	mu sync.Mutex
-	// read are the owners as last read, each good until its generation grows.
-	read map[store.Ref]store.Owner
+	mu   sync.Mutex
 	told map[string]time.Time
 	// tempers are how patient the reconciles of each owner are by now.
 	tempers map[store.Ref]*temper
@@ -56,7 +56,8 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if err != nil || !known {
 		return reconcile.Result{}, err
 	}
-	owner, err := x.owner(ctx, ref)
+	t := x.temper(ref)
+	owner, err := x.owner(ctx, ref, t)
 	if errors.Is(err, store.ErrGone) {
 		x.metrics.forget(ref)
 		x.calm(ref)
@@ -66,7 +67,7 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	p := &pass{
-		Executor: x, ref: ref, owner: owner, temper: x.temper(ref), written: map[string]*podMeta{},
+		Executor: x, ref: ref, owner: owner, temper: t, heard: t.news.Load(), written: map[string]*podMeta{},
 		log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace),
 	}
 	err = p.run(ctx)
@@ -74,7 +75,7 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		x.metrics.conflicts.Inc()
 	}
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
-		x.forget(ref)
+		t.read = store.Owner{}
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
 		return reconcile.Result{RequeueAfter: p.temper.conflicts.Next()}, nil
 	}
@@ -85,35 +86,20 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 }
 
 // owner returns the owner. One of a kind whose generation counts annotations is read again only when that has grown.
-func (x *Executor) owner(ctx context.Context, ref store.Ref) (store.Owner, error) {
-	x.mu.Lock()
-	was, there := x.read[ref]
-	x.mu.Unlock()
-	if meta, err := x.ownerMeta(ctx, ref); err == nil && there && was.UID == meta.UID &&
+func (x *Executor) owner(ctx context.Context, ref store.Ref, t *temper) (store.Owner, error) {
+	was := t.read
+	if meta, err := x.ownerMeta(ctx, ref); err == nil && was.UID == meta.UID &&
 		(meta.ResourceVersion == was.ResourceVersion || ref.Rolls() && meta.Generation <= was.Generation) {
 		// The Deployment controller writes the revision with the status, so the generation does not count it.
 		was.Rollout.Revision = cmp.Or(meta.Annotations[revisionKey], was.Rollout.Revision)
 		return was, nil
 	}
-	owner, err := x.store.Get(ctx, ref)
-	if err != nil {
-		x.forget(ref)
-		return store.Owner{}, fmt.Errorf("read %s: %w", ref, err)
+	var err error
+	if t.read, err = x.store.Get(ctx, ref); err != nil {
+		t.read = store.Owner{}
+		return t.read, fmt.Errorf("read %s: %w", ref, err)
 	}
-	x.remember(owner)
-	return owner, nil
-}
-
-func (x *Executor) remember(owner store.Owner) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.read[owner.Ref] = owner
-}
-
-func (x *Executor) forget(ref store.Ref) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.read, ref)
+	return t.read, nil
 }
 
 // pass is one reconcile of an owner.
@@ -123,8 +109,10 @@ type pass struct {
 	ref    store.Ref
 	owner  store.Owner
 	temper *temper
-	log    logr.Logger
-	world  heart.World
+	// heard is the news of the owner when this pass began.
+	heard int64
+	log   logr.Logger
+	world heart.World
 	// sets are the owner's ReplicaSets by UID. current is the UID of the current one, empty if that is not known.
 	sets    map[string]revision
 	current string
@@ -163,10 +151,13 @@ func (p *pass) run(ctx context.Context) error {
 		p.sooner(left)
 		d.Take = nil
 	}
-	if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
-		p.temper.unkept.Again(p.store.Clock.Now())
+	if len(d.Take)+len(d.Withdraw) > 0 {
+		if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
+			p.temper.unkept.Again(p.store.Clock.Now())
+		}
+		d = heart.Decide(p.world)
 	}
-	if d = heart.Decide(p.world); d.Confirm {
+	if d.Confirm {
 		if err := p.confirm(ctx); err != nil {
 			return err
 		}
@@ -202,11 +193,10 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
 	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now(), err)
 	if err != nil {
-		p.forget(p.ref)
+		p.temper.read = store.Owner{}
 		return d, false, fmt.Errorf("plan: %w", err)
 	}
-	p.remember(written)
-	p.owner = written
+	p.owner, p.temper.read = written, written
 	p.world.Owner = p.ownerOf()
 	return heart.Decide(p.world), false, nil
 }

@@ -22,8 +22,7 @@ func (p *pass) remove(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", p.ref, err)
 	}
-	p.owner = owner
-	p.remember(owner)
+	p.owner, p.temper.read = owner, owner
 	if err := p.revisions(ctx); err != nil {
 		return err
 	}

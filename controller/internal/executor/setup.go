@@ -81,8 +81,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 	}
 	x := &Executor{
 		store: s, cache: mgr.GetCache(), server: mgr.GetAPIReader(), writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
-		slots: make(chan struct{}, inFlight), others: make(chan event.TypedGenericEvent[store.Ref], 1), read: map[store.Ref]store.Owner{}, told: map[string]time.Time{},
-		tempers: map[store.Ref]*temper{},
+		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
+		told: map[string]time.Time{}, tempers: map[store.Ref]*temper{},
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podIndex, indexed); err != nil {
 		return fmt.Errorf("index of pods: %w", err)

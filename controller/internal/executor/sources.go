@@ -116,7 +116,7 @@ func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
 
 // pods has the owner of each pod reconciled that changes.
 func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
-	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.ownerOfPod(ctx, pod)) }
+	add := func(ctx context.Context, q queue, pod *corev1.Pod) { x.hear(q, x.ownerOfPod(ctx, pod)) }
 	return handler.TypedFuncs[*corev1.Pod, store.Ref]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
@@ -131,7 +131,11 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
 			was := *e.ObjectOld
-			if was.ResourceVersion = e.ObjectNew.ResourceVersion; !equality.Semantic.DeepEqual(&was, e.ObjectNew) {
+			switch was.ResourceVersion = e.ObjectNew.ResourceVersion; {
+			case equality.Semantic.DeepEqual(&was, e.ObjectNew):
+			case e.ObjectOld.Annotations[receipt.ProposalKey] != e.ObjectNew.Annotations[receipt.ProposalKey]: // what the controller says is no news to it
+				q.Add(x.ownerOfPod(ctx, e.ObjectNew))
+			default:
 				add(ctx, q, e.ObjectNew)
 			}
 			// Told of another owner, it runs under no id of the one before.
@@ -158,7 +162,7 @@ func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav
 	return onChange(func(ctx context.Context, q queue, o *metav1.PartialObjectMetadata) {
 		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
 		if known && x.used(ctx, ref, o) {
-			q.Add(ref)
+			x.hear(q, ref)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -13,6 +14,8 @@ import (
 
 // temper is how patient the reconciles of an owner are by now. A restart loses nothing that matters with it.
 type temper struct {
+	// read is the owner as last read, good until its generation grows.
+	read store.Owner
 	// conflicts is when an owner is tried again of which something changed meanwhile. A watch that is behind shows so for minutes.
 	conflicts *pace.Backoff
 	// strangers says that a pod locks a slot, or waits for one, which the cache does not have under the owner, such as one whose controller is gone. The
@@ -29,6 +32,8 @@ type temper struct {
 	// unkept is how often in a row admission changed a receipt that was written.
 	unkept pace.Undone
 	memory memory
+	// news counts what the controller has heard of the owner that it did not tell a process itself.
+	news atomic.Int64
 }
 
 func (x *Executor) temper(ref store.Ref) *temper {
@@ -40,6 +45,16 @@ func (x *Executor) temper(ref store.Ref) *temper {
 		x.tempers[ref] = t
 	}
 	return t
+}
+
+// hear has an owner reconciled of which there is news.
+func (x *Executor) hear(q queue, ref store.Ref) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.tempers[ref]; t != nil {
+		t.news.Add(1)
+	}
+	q.Add(ref)
 }
 
 // calm forgets an owner that is gone.

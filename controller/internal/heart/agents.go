@@ -19,12 +19,16 @@ type Propose struct {
 	rank rank
 }
 
+// CanWait reports whether nothing rests and nothing is to move until the process hears of it, such as a new count.
+func (b Propose) CanWait() bool { return b.rank == tells }
+
 // rank says how urgent a message to a process is. What is confirmed, or to be taken, rests until its process hears of it.
 type rank int
 
 const (
 	confirms rank = iota
 	gives
+	asks
 	tells
 )
 
@@ -105,6 +109,8 @@ func (p *pod) rank(next receipt.Proposal, text string) rank {
 		return confirms
 	case !takes.Empty() || !next.Share.Empty() && !p.Receipt.Locked():
 		return gives
+	case !p.Told || next.Requester != "" || !next.Yield.Intersect(p.holds()).Empty():
+		return asks
 	}
 	return tells
 }

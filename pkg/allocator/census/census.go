@@ -122,7 +122,7 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, err
 		pod.Ordinal = n
 	}
 	pod.Condemned = owned && owner.Condemned(meta)
-	if owned {
+	if owned && pod.Receipt.State == receipt.None {
 		pod.Former = receipt.Elsewhere(meta, owner.String())
 	}
 	if end := meta.GetDeletionTimestamp(); end != nil {
