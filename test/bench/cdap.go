@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -17,65 +15,38 @@ const cdapKey = "cdap.instances.assignment"
 
 var errCDAPFull = errors.New("live pods have all ids of the range")
 
-// cdap is the protocol that CDAP's "Instance ID generation in Kubernetes" describes: read the Deployment; take the lowest id below
+// claimFromCDAP is the protocol that CDAP's "Instance ID generation in Kubernetes" describes: read the Deployment; take the lowest id below
 // the number of replicas that the annotation does not have; replace the whole Deployment. A client that meets another write begins again
 // at once. That it removes entries of pods that are gone is left out: here each pod finds room.
-type cdap struct{}
-
-func (cdap) name() string { return "cdap" }
-
-func (cdap) deployment(n int) *appsv1.Deployment { return plain(n) }
-
-func (cdap) prepare(context.Context, *workload) error { return nil }
-
-func (cdap) verify(ctx context.Context, w *workload, all []claimed) error {
-	return w.verifyMap(ctx, cdapKey, all)
-}
-
-func (cdap) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
+func claimFromCDAP(ctx context.Context, c claimant) (id int, leave func(), err error) {
 	client, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
 		return 0, nil, err
 	}
-	id, err = cdapClaim(ctx, client, c.namespace, c.deployment, c.pod.Name)
-	return id, nil, err
-}
-
-func cdapClaim(ctx context.Context, client kubernetes.Interface, namespace, deployment, pod string) (int, error) {
+	deployments := client.AppsV1().Deployments(c.Name)
 	for {
-		d, err := client.AppsV1().Deployments(namespace).Get(ctx, deployment, metav1.GetOptions{})
+		d, err := deployments.Get(ctx, deployment, metav1.GetOptions{})
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		held, err := cdapHeld(d)
+		held, err := mapOf(d, cdapKey)
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		id := cdapLowest(held, pod, int(*d.Spec.Replicas))
+		id := cdapLowest(held, c.pod.Name, int(*d.Spec.Replicas))
 		if id < 0 {
-			return 0, errCDAPFull
+			return 0, nil, errCDAPFull
 		}
-		held[strconv.Itoa(id)] = pod
+		held[strconv.Itoa(id)] = c.pod.Name
 		text, err := json.Marshal(held)
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		metav1.SetMetaDataAnnotation(&d.ObjectMeta, cdapKey, string(text))
-		if _, err = client.AppsV1().Deployments(namespace).Update(ctx, d, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-			return id, err
+		if _, err = deployments.Update(ctx, d, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			return id, nil, err
 		}
 	}
-}
-
-// cdapHeld returns which pod has which id.
-func cdapHeld(d *appsv1.Deployment) (map[string]string, error) {
-	held := map[string]string{}
-	if text := d.Annotations[cdapKey]; text != "" {
-		if err := json.Unmarshal([]byte(text), &held); err != nil {
-			return nil, fmt.Errorf("annotation %s: %w", cdapKey, err)
-		}
-	}
-	return held, nil
 }
 
 // cdapLowest returns the pod's id, or the lowest one that is free, or -1.

@@ -11,7 +11,7 @@
 // do without (floor).
 //
 // restart restarts a Deployment step by step. propagation measures how long news takes to arrive.
-// footprint measures the command: its size and its memory. shares adds and takes away replicas of a workload with partitions.
+// footprint measures the command: its size and its memory. shares adds replicas to a workload with partitions.
 // neighbours has pods of other workloads in the namespace.
 //
 // The pods are those of a real ReplicaSet, but no kubelet runs them: goroutines of this process play

@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/process"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -23,42 +25,32 @@ import (
 const (
 	footprintReplicas = 100
 	footprintTimeout  = 3 * time.Minute
-	watcherKubeconfig = "watcher"
 )
 
-// footprint prints the size of the command as it is released, and the memory of one real watcher of a
-// Deployment with a hundred replicas.
-func footprint(ctx context.Context, env *suite.Suite, _ options, out, _ io.Writer) (err error) {
+// footprint measures the size of the command as it is released, and the memory of one real watcher of a Deployment with a hundred replicas.
+func footprint(ctx context.Context, env *suite.Suite, _ options) ([][]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, footprintTimeout, fmt.Errorf("not done after %s", footprintTimeout))
 	defer cancel()
-	dir, err := os.MkdirTemp("", "idalloc-bench-")
+	binary, err := buildRelease(ctx, env)
 	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	binary, err := buildRelease(ctx, dir)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	info, err := os.Stat(binary)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	memory, err := watcherMemory(ctx, env, binary, dir)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "idalloc, static and stripped: %.1f MB (%d bytes)\nidalloc watch, one of %d replicas: %s\n\n",
-		float64(info.Size())/1e6, info.Size(), footprintReplicas, memory)
-	return err
+	m, err := watcherMemory(ctx, env, binary)
+	return [][]string{{"binary MB", "replicas", "resident MiB", "its own MiB", "at most MiB"}, {
+		table.Megabytes(float64(info.Size())), strconv.Itoa(footprintReplicas), table.Decimals(m.resident/kib, 1), table.Decimals(m.anonymous/kib, 1), table.Decimals(m.peak/kib, 1),
+	}}, err
 }
 
-func buildRelease(ctx context.Context, dir string) (string, error) {
+func buildRelease(ctx context.Context, env *suite.Suite) (string, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "idalloc")
+	binary := filepath.Join(env.ControlPlane.Dir(), "idalloc")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", binary, "./cmd/idalloc") //nolint:gosec // the project's own command
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -68,13 +60,45 @@ func buildRelease(ctx context.Context, dir string) (string, error) {
 }
 
 // watcherMemory lets all pods but one claim in this process and runs the command for the last one.
-func watcherMemory(ctx context.Context, env *suite.Suite, binary, dir string) (m memory, err error) {
-	w, err := newWorkload(ctx, env, plain(footprintReplicas))
+func watcherMemory(ctx context.Context, env *suite.Suite, binary string) (m memory, err error) {
+	w, err := newWorkload(ctx, env, idle(footprintReplicas))
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return m, err
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return m, err
+	}
 	watched := w.pods[0].Name
+	return w.watch(ctx, binary, watched, address, func(ctx context.Context, watcher *process.Process) error {
+		others, err := w.claimants(ctx, w.pods[1:])
+		if err != nil {
+			return err
+		}
+		all, _ := claimAll(ctx, protocols()[0], others, footprintTimeout)
+		defer leaveAll(all)
+		if _, err := having(all); err != nil {
+			return err
+		}
+		if err := published(ctx, w.ids(watched), watcher); err != nil {
+			return err
+		}
+		return scrape(ctx, address)
+	})
+}
+
+// ids is the directory in which the command publishes the id of a pod.
+func (w *workload) ids(pod string) string {
+	return filepath.Join(w.env.ControlPlane.Dir(), "ids", w.Name, pod)
+}
+
+// watch runs the command for a pod, and returns its memory when it has settled after meanwhile.
+func (w *workload) watch(ctx context.Context, binary, pod, address string, meanwhile func(context.Context, *process.Process) error) (m memory, err error) {
 	group, err := process.NewGroup()
 	if err != nil {
 		return m, err
@@ -84,39 +108,17 @@ func watcherMemory(ctx context.Context, env *suite.Suite, binary, dir string) (m
 	if err != nil {
 		return m, err
 	}
-	kubeconfig, err := env.ControlPlane.WriteKubeconfig(watcherKubeconfig, config)
+	kubeconfig, err := w.env.ControlPlane.WriteKubeconfig(pod, config)
 	if err != nil {
 		return m, err
 	}
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return m, err
-	}
-	ids := filepath.Join(dir, "ids")
-	watch := exec.Command(binary, "watch", "--dir", ids, "--http-address", address) //nolint:gosec,noctx // the project's own command; the group ends it
-	watch.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME="+watched, "POD_NAMESPACE="+w.Name)
+	watch := exec.Command(binary, "watch", "--dir", w.ids(pod), "--http-address", address) //nolint:gosec,noctx // the project's own command; the group ends it
+	watch.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
 	child, err := group.Start(watch)
 	if err != nil {
 		return m, err
 	}
-	others := make([]claimant, len(w.pods)-1)
-	for i := range others {
-		if others[i], err = w.claimant(ctx, i+1); err != nil {
-			return m, err
-		}
-	}
-	all, _ := claimAll(ctx, ours{}, others, footprintTimeout)
-	defer leaveAll(all)
-	for _, c := range all {
-		err = errors.Join(err, c.err)
-	}
-	if err != nil {
-		return m, err
-	}
-	if err := published(ctx, ids, child); err != nil {
-		return m, err
-	}
-	if err := scrape(ctx, address); err != nil {
+	if err := meanwhile(ctx, child); err != nil {
 		return m, err
 	}
 	return settledMemory(ctx, child.Pid())
@@ -156,12 +158,4 @@ func published(ctx context.Context, dir string, watcher *process.Process) error 
 		}
 		return id.Assigned() && id.Count == footprintReplicas, err
 	})
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

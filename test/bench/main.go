@@ -5,9 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/idalloc/idalloc/pkg/placement"
-	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/bench/node"
+	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -40,14 +40,21 @@ type options struct {
 	dir      string
 }
 
-// part is one of the measurements.
+// part is one of the measurements. It returns the lines of its table, of which the first is the header, also if it fails.
 type part struct {
-	name string
-	run  func(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error
+	name, title string
+	run         func(ctx context.Context, env *suite.Suite, o options) ([][]string, error)
 }
 
 func parts() []part {
-	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"footprint", footprint}, {"neighbours", neighbours}, {"shares", shares}}
+	return []part{
+		{"claims", "Claims at once. In each run no id went to two pods, and what the API server had at the end was what the pods believed", claims},
+		{"restart", "Rolling restart, maxSurge 25%", restart},
+		{"propagation", "Propagation", propagation},
+		{"footprint", "Footprint of idalloc watch", footprint},
+		{"neighbours", "Many pods in one namespace", neighbours},
+		{"shares", "Replicas come and go", shares},
+	}
 }
 
 func main() {
@@ -59,17 +66,17 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	klog.SetLogger(logr.Discard()) // client-go's word on every connection that a run ends
-	if err := run(ctx, o, os.Stdout, os.Stderr); err != nil {
+	if err := o.run(ctx); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // stop only stops listening for signals
 	}
 }
 
 func parse() (o options, err error) {
-	partName := func(p part) string { return p.name }
+	partName, protocolName := func(p part) string { return p.name }, func(p protocol) string { return p.name }
 	chosen := flag.String("only", list(parts(), partName), "which parts, a list")
 	sizes := flag.String("n", "10,50,100,300,1000", "claims: how many pods, a list")
-	rows := flag.String("protocol", list(protocols(), protocol.name), "claims: which protocols, a list")
+	rows := flag.String("protocol", list(protocols(), protocolName), "claims: which protocols, a list")
 	by := flag.String("by", list(planners(), planner.name), "restart, shares: who plans, a list")
 	flag.DurationVar(&o.limit, "limit", 4*time.Minute, "claims: how long one protocol may take at one size")
 	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas; a fifth of them with maxUnavailable 0")
@@ -87,7 +94,7 @@ func parse() (o options, err error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	if o.protocols, err = choose("-protocol", *rows, protocols(), protocol.name); err != nil {
+	if o.protocols, err = choose("-protocol", *rows, protocols(), protocolName); err != nil {
 		return o, err
 	}
 	if o.planners, err = choose("-by", *by, planners(), planner.name); err != nil {
@@ -118,10 +125,13 @@ func choose[T any](flagName, value string, all []T, name func(T) string) (chosen
 	return chosen, nil
 }
 
-func run(ctx context.Context, o options, out, progress io.Writer) error {
-	var failed error
+func (o options) run(ctx context.Context) (failed error) {
 	for _, p := range o.parts {
-		if err := runPart(ctx, p, o, out, progress); err != nil {
+		lines, err := runPart(ctx, p, o)
+		if err = errors.Join(err, table.Print(os.Stdout, p.title, lines)); o.dir != "" {
+			err = errors.Join(err, table.CSV(filepath.Join(o.dir, p.name+".csv"), lines))
+		}
+		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", p.name, err))
 		}
 		if ctx.Err() != nil {
@@ -132,25 +142,14 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 }
 
 // runPart gives each part a control plane of its own, so that none pays for what another left behind.
-func runPart(ctx context.Context, p part, o options, out, progress io.Writer) (err error) {
-	env, err := boot(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, env.Stop()) }()
-	return p.run(ctx, env, o, out, progress)
-}
-
-// boot starts a control plane. There is no process node: processes of pods would only take the time of
-// two cores away from what is measured.
-func boot(ctx context.Context) (*suite.Suite, error) {
-	plane, err := controlplane.Start(ctx, controlplane.Options{})
+func runPart(ctx context.Context, p part, o options) (lines [][]string, err error) {
+	env, err := node.Boot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	env := &suite.Suite{ControlPlane: plane}
-	if env.Client, err = kubernetes.NewForConfig(plane.Config()); err != nil {
-		return nil, errors.Join(err, env.Stop())
-	}
-	return env, nil
+	defer func() { err = errors.Join(err, env.Stop()) }()
+	return p.run(ctx, env, o)
 }
+
+// progressf says what is under way.
+func progressf(format string, args ...any) { _, _ = fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -2,26 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/process"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -44,36 +39,27 @@ type crowd struct {
 
 // neighbours measures what other pods in the namespace cost five pods that claim at once, one that waits, and a planner: those
 // of other workloads, and as many of its own.
-func neighbours(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) (err error) {
+func neighbours(ctx context.Context, env *suite.Suite, o options) ([][]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, neighboursTimeout, fmt.Errorf("not done after %s", neighboursTimeout))
 	defer cancel()
-	dir, err := os.MkdirTemp("", "idalloc-bench-")
+	lines := [][]string{{"other pods", "5 ids s", "received MB", "planner's peak MiB", "waiter's peak MiB"}}
+	binary, err := buildRelease(ctx, env)
 	if err != nil {
-		return err
+		return lines, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	binary, err := buildRelease(ctx, dir)
-	if err != nil {
-		return err
-	}
-	lines := [][]string{{
-		"other pods", "5 ids s", "received MB", "planner's peak MiB", "waiter's peak MiB",
-	}}
 	for _, c := range []crowd{{"none", 0, false}, {"of other workloads", o.neighbours, false}, {"of its own", o.neighbours, true}} {
-		if _, err := fmt.Fprintf(progress, "%d pods, %s\n", c.pods, c.name); err != nil {
-			return err
-		}
-		line, err := c.measure(ctx, env, binary, dir)
+		progressf("%d pods, %s", c.pods, c.name)
+		line, err := c.measure(ctx, env, binary)
 		if err != nil {
-			return fmt.Errorf("%d pods, %s: %w", c.pods, c.name, err)
+			return lines, fmt.Errorf("%d pods, %s: %w", c.pods, c.name, err)
 		}
 		lines = append(lines, append([]string{strconv.Itoa(c.pods) + " " + c.name}, line...))
 	}
-	return errors.Join(writeTable(out, "Many pods in one namespace", lines), o.save("neighbours", lines))
+	return lines, nil
 }
 
-func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string) ([]string, error) {
-	d, surge, none := plain(claimers), intstr.FromInt32(1), intstr.FromInt32(0)
+func (c crowd) measure(ctx context.Context, env *suite.Suite, binary string) ([]string, error) {
+	d, surge, none := idle(claimers), intstr.FromInt32(1), intstr.FromInt32(0)
 	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &none}
 	w, err := newWorkload(ctx, env, d)
 	if err != nil {
@@ -83,42 +69,36 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string
 	if err := c.move(ctx, w); err != nil {
 		return nil, err
 	}
-	all := make([]claimant, claimers)
-	for i := range all {
-		if all[i], err = w.claimant(ctx, i); err != nil {
+	all, err := w.claimants(ctx, w.pods)
+	if err != nil {
+		return nil, err
+	}
+	had := w.count.counts()
+	got, took := claimAll(ctx, protocols()[0], all, neighboursTimeout)
+	sent := w.count.counts().since(had)
+	defer leaveAll(got)
+	if _, err := having(got); err != nil {
+		return nil, err
+	}
+	line := []string{table.Seconds(took), table.Megabytes(float64(sent.received))}
+	// The planner is there when one pod more is wanted, the waiter when a new revision begins.
+	for _, change := range []func() error{
+		func() error { return w.Scale(ctx, store.Deployment, deployment, claimers+1) }, func() error { return w.rolls(ctx) },
+	} {
+		if err := change(); err != nil {
 			return nil, err
 		}
+		pod, err := w.newcomer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m, err := w.watch(ctx, binary, pod, "", func(context.Context, *process.Process) error { return nil })
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, table.Decimals(m.peak/kib, 2))
 	}
-	had := w.count.counts().received
-	got, took := claimAll(ctx, ours{}, all, neighboursTimeout)
-	received := w.count.counts().received - had
-	defer leaveAll(got)
-	if _, err := ownTimes(got); err != nil {
-		return nil, err
-	}
-	if err := w.Scale(ctx, store.Deployment, w.deployment, claimers+1); err != nil {
-		return nil, err
-	}
-	pod, err := w.newcomer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	planner, err := w.peak(ctx, env, binary, dir, pod)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.rolls(ctx); err != nil {
-		return nil, err
-	}
-	if pod, err = w.newcomer(ctx); err != nil {
-		return nil, err
-	}
-	waiter, err := w.peak(ctx, env, binary, dir, pod)
-	if err != nil {
-		return nil, err
-	}
-	const mebi = 1024.0
-	return []string{seconds(took), megabytes(float64(received)), decimals(planner / mebi), decimals(waiter / mebi)}, nil
+	return line, nil
 }
 
 // move makes the other pods, with receipts.
@@ -131,33 +111,18 @@ func (c crowd) move(ctx context.Context, w *workload) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	indexes := make(chan int)
-	var making sync.WaitGroup
-	for range makers {
-		making.Go(func() {
-			for i := range indexes {
-				if err := c.make(ctx, w, s, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := range c.pods {
-		indexes <- i
-	}
-	close(indexes)
-	making.Wait()
+	workqueue.ParallelizeUntil(ctx, makers, c.pods, func(i int) {
+		if err := c.make(ctx, w, s, i); err != nil {
+			cancel(err)
+		}
+	})
 	return context.Cause(ctx)
 }
 
-// make makes one pod that has taken its slot.
 func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	owner, id := fmt.Sprintf("neighbour-%03d", i/each), i%each
 	if c.own {
-		owner, id = w.deployment, claimers+1+i // one more than there will be
+		owner, id = deployment, claimers+1+i // one more than there will be
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -188,7 +153,7 @@ func (w *workload) newcomer(ctx context.Context) (name string, err error) {
 		known[pod.Name] = true
 	}
 	err = w.until(ctx, func(ctx context.Context) (bool, error) {
-		pods, err := w.Pods(ctx, w.deployment)
+		pods, err := w.Pods(ctx, deployment)
 		for i := range pods {
 			if metav1.GetControllerOfNoCopy(&pods[i]) != nil && !known[pods[i].Name] {
 				name = pods[i].Name
@@ -198,36 +163,4 @@ func (w *workload) newcomer(ctx context.Context) (name string, err error) {
 		return name != "", err
 	})
 	return name, err
-}
-
-// peak runs the command for a pod until its memory has settled, and returns the most that it had, in KiB.
-func (w *workload) peak(ctx context.Context, env *suite.Suite, binary, dir, pod string) (float64, error) {
-	group, err := process.NewGroup()
-	if err != nil {
-		return 0, err
-	}
-	defer group.Close()
-	config, err := w.Config(ctx)
-	if err != nil {
-		return 0, err
-	}
-	kubeconfig, err := env.ControlPlane.WriteKubeconfig(pod, config)
-	if err != nil {
-		return 0, err
-	}
-	watch := exec.Command(binary, "watch", "--dir", filepath.Join(dir, pod), "--http-address", "") //nolint:gosec,noctx // the project's own command; the group ends it
-	watch.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
-	child, err := group.Start(watch)
-	if err != nil {
-		return 0, err
-	}
-	m, err := settledMemory(ctx, child.Pid())
-	return float64(m.peak), err
-}
-
-// rolls begins a new revision.
-func (w *workload) rolls(ctx context.Context) error {
-	_, err := w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.StrategicMergePatchType,
-		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"bench.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{})
-	return err
 }

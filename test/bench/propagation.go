@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -21,96 +21,58 @@ const (
 	quietLooks = 10
 )
 
-// delays are the times of one kind, each from a write being sent.
-type delays struct {
-	what  string
-	times []time.Duration
-}
-
-// propagation measures how long news takes to become an instance's identity, and to reach a bare watch.
-func propagation(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
+// propagation measures how long news takes to become an instance's identity, and to reach a bare watch. All times are from a write being sent.
+func propagation(ctx context.Context, env *suite.Suite, o options) ([][]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, propagationTimeout, fmt.Errorf("not done after %s", propagationTimeout))
 	defer cancel()
-	if _, err := fmt.Fprintf(progress, "propagation to %d instances, %d rounds\n", o.observers, o.rounds); err != nil {
-		return err
-	}
-	scaled, err := scaleWrites(ctx, env, o.observers, o.rounds)
-	if err != nil {
-		return fmt.Errorf("scale writes: %w", err)
-	}
-	replaced, err := replacements(ctx, env, o.observers, o.rounds)
-	if err != nil {
-		return fmt.Errorf("replaced pods: %w", err)
-	}
-	lines := [][]string{{"from", "samples", "p50 s", "p99 s", "max s"}}
-	for _, d := range append(scaled, replaced) {
-		slices.Sort(d.times)
-		line := []string{d.what, strconv.Itoa(len(d.times))}
+	lines := [][]string{{"from", "instances", "samples", "p50 s", "p99 s", "max s"}}
+	for _, part := range []struct {
+		what    string
+		measure func(context.Context, *workload, int, int) ([]time.Duration, error)
+	}{{"scale write to publication", publications}, {"scale write to bare watch", bareWatches}, {"pod's end to successor's publication", replacements}} {
+		progressf("%s, %d rounds", part.what, o.rounds)
+		times, err := measured(ctx, env, o, part.measure)
+		if err != nil {
+			return lines, fmt.Errorf("%s: %w", part.what, err)
+		}
+		slices.Sort(times)
+		line := []string{part.what, strconv.Itoa(o.observers), strconv.Itoa(len(times))}
 		for _, p := range []int{50, 99, 100} {
-			line = append(line, seconds(percentile(d.times, p)))
+			line = append(line, table.Seconds(table.Percentile(times, p)))
 		}
 		lines = append(lines, line)
 	}
-	return errors.Join(writeTable(out, fmt.Sprintf("Propagation, %d instances", o.observers), lines), o.save("propagation", lines))
+	return lines, nil
 }
 
-// scaleWrites measures from a scale write to each instance having published the new count, and then to as
-// many bare watches of the same Deployment.
-func scaleWrites(ctx context.Context, env *suite.Suite, n, rounds int) (all []delays, err error) {
-	w, err := newWorkload(ctx, env, plain(n))
+func measured(ctx context.Context, env *suite.Suite, o options, measure func(context.Context, *workload, int, int) ([]time.Duration, error)) (times []time.Duration, err error) {
+	w, err := newWorkload(ctx, env, idle(o.observers))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
-	published, err := scaleInstances(ctx, w, n, rounds)
-	if err != nil {
-		return nil, err
-	}
-	heard, err := scaleWatches(ctx, w, n, rounds)
-	return []delays{{"scale write to publication", published}, {"scale write to bare watch", heard}}, err
+	return measure(ctx, w, o.observers, o.rounds)
 }
 
-func scaleInstances(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
+// publications measures until each of n instances has published a new count.
+func publications(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
 	var log history
-	p, err := play(ctx, w, false, log.see)
+	p, err := play(ctx, w, false, log.see, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer p.finish()
-	if err := p.ready(ctx, n); err != nil {
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	calm := func(count int) error { return errors.Join(p.ready(ctx, count), w.quiet(ctx)) }
+	if err := calm(n); err != nil {
 		return nil, err
 	}
-	for round := range rounds {
-		if err := w.quiet(ctx); err != nil {
-			return nil, err
-		}
-		count := n + 1 - round%2 // up by one and down again
-		pods, sent := log.holders(), time.Now()
-		if err := w.Scale(ctx, "Deployment", w.deployment, int32(count)); err != nil { //nolint:gosec // a few thousand
-			return nil, err
-		}
-		if err := p.ready(ctx, count); err != nil {
-			return nil, err
-		}
-		err := w.until(ctx, func(context.Context) (bool, error) {
-			took, missing := log.published(pods, count, sent)
-			if missing == 0 {
-				times = append(times, took...)
-			}
-			return missing == 0, p.failed()
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return times, nil
+	return w.scaled(ctx, &log, n, rounds, calm)
 }
 
-// scaleWatches does the same with bare watches. No pod claims.
-func scaleWatches(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
+// bareWatches measures until n watches of the Deployment have a new count. No pod claims.
+func bareWatches(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
 	watching, stop := context.WithCancel(ctx)
-	var mu sync.Mutex
-	heard := make([]map[int]time.Time, n) // by watch: when it first saw a count
+	var log history
 	ended := make([]<-chan error, 0, n)
 	defer func() {
 		stop()
@@ -118,53 +80,43 @@ func scaleWatches(ctx context.Context, w *workload, n, rounds int) (times []time
 			err = errors.Join(err, <-e)
 		}
 	}()
-	for i := range heard {
-		heard[i] = map[int]time.Time{}
+	for i := range n {
 		config, err := w.connection(ctx)
 		if err != nil {
 			return nil, err
 		}
+		name := strconv.Itoa(i)
+		log.see(sighting{pod: name, id: identity.Identity{State: identity.StateAssigned}})
 		e, err := w.bareWatch(watching, config, func(at time.Time, replicas int) {
-			mu.Lock()
-			defer mu.Unlock()
-			if heard[i][replicas].IsZero() {
-				heard[i][replicas] = at
-			}
+			log.see(sighting{at: at, pod: name, id: identity.Identity{State: identity.StateAssigned, Count: replicas}})
 		})
 		if err != nil {
 			return nil, err
 		}
 		ended = append(ended, e)
 	}
+	return w.scaled(ctx, &log, n, rounds, func(count int) error { return w.settle(ctx, count) })
+}
+
+// scaled has one replica more and one less by turns, and returns after how long the holders in the log know. settle waits until all is calm.
+func (w *workload) scaled(ctx context.Context, log *history, n, rounds int, settle func(count int) error) (times []time.Duration, err error) {
 	for round := range rounds {
 		count := n + 1 - round%2
-		mu.Lock()
-		for i := range heard {
-			delete(heard[i], count)
+		pods, sent := log.holders(), time.Now()
+		if err := w.Scale(ctx, "Deployment", deployment, int32(count)); err != nil { //nolint:gosec // a few thousand
+			return nil, err
 		}
-		mu.Unlock()
-		sent := time.Now()
-		if err := w.Scale(ctx, "Deployment", w.deployment, int32(count)); err != nil { //nolint:gosec // a few thousand
+		if err := settle(count); err != nil {
 			return nil, err
 		}
 		err := w.until(ctx, func(context.Context) (bool, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			var took []time.Duration
-			for i := range heard {
-				at, ok := heard[i][count]
-				if !ok {
-					return false, nil
-				}
-				took = append(took, at.Sub(sent))
+			took, missing := log.published(pods, count, sent)
+			if missing == 0 {
+				times = append(times, took...)
 			}
-			times = append(times, took...)
-			return true, nil
+			return missing == 0, nil
 		})
 		if err != nil {
-			return nil, err
-		}
-		if err := w.settle(ctx, count); err != nil {
 			return nil, err
 		}
 	}
@@ -172,37 +124,28 @@ func scaleWatches(ctx context.Context, w *workload, n, rounds int) (times []time
 }
 
 // replacements measures from the removal of a crashed pod's object to its successor, which has been waiting, having published the id.
-func replacements(ctx context.Context, env *suite.Suite, n, rounds int) (taken delays, err error) {
-	taken.what = "pod's end to successor's publication"
-	w, err := newWorkload(ctx, env, plain(n))
-	if err != nil {
-		return taken, err
-	}
-	defer func() { err = errors.Join(err, w.remove(ctx)) }()
+func replacements(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
 	var log history
-	p, err := play(ctx, w, true, log.see)
+	p, err := play(ctx, w, true, log.see, nil)
 	if err != nil {
-		return taken, err
+		return nil, err
 	}
-	defer p.finish()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	if err := p.ready(ctx, n); err != nil {
-		return taken, err
+		return nil, err
 	}
 	for range rounds {
 		victim := log.holders()[0]
 		if err := w.crash(ctx, p, victim, n); err != nil {
-			return taken, err
+			return nil, err
 		}
-		now, sent := int64(0), time.Now()
-		if err := w.env.Client.CoreV1().Pods(w.Name).Delete(ctx, victim, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
-			return taken, err
+		sent := time.Now()
+		if err := errors.Join(p.Remove(ctx, victim, nil), p.ready(ctx, n)); err != nil {
+			return nil, err
 		}
-		if err := p.ready(ctx, n); err != nil {
-			return taken, err
-		}
-		taken.times = append(taken.times, log.firstTaken(sent).Sub(sent))
+		times = append(times, log.firstTaken(sent).Sub(sent))
 	}
-	return taken, nil
+	return times, nil
 }
 
 // crash deletes a pod, whose object stays, and waits until its successor waits too.
@@ -212,8 +155,8 @@ func (w *workload) crash(ctx context.Context, p *player, victim string, n int) e
 		return err
 	}
 	err := w.until(ctx, func(ctx context.Context) (bool, error) {
-		all, err := w.Pods(ctx, w.deployment)
-		return len(all) == n+1, errors.Join(err, p.failed())
+		all, err := w.Pods(ctx, deployment)
+		return len(all) == n+1, errors.Join(err, p.Err())
 	})
 	if err != nil {
 		return err

@@ -21,8 +21,8 @@ type counts struct {
 	writes, conflicts int
 	// refused are the answers 429: the server had too much to do.
 	refused int
-	// sent and received are bytes on the wire, TLS included.
-	sent, received int64
+	// received are bytes on the wire, TLS included.
+	received int64
 }
 
 // wrap counts what passes next.
@@ -36,12 +36,16 @@ func (r *requests) counts() counts {
 	return r.c
 }
 
-// passed counts bytes on the wire.
-func (r *requests) passed(sent, received int) {
+// gets counts bytes on the wire.
+func (r *requests) gets(bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.c.sent += int64(sent)
-	r.c.received += int64(received)
+	r.c.received += int64(bytes)
+}
+
+// since returns what came after before.
+func (c counts) since(before counts) counts {
+	return counts{c.total - before.total, c.writes - before.writes, c.conflicts - before.conflicts, c.refused - before.refused, c.received - before.received}
 }
 
 type counter struct {
@@ -54,7 +58,7 @@ func (c counter) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.requests.sends()
 	resp, err := c.next.RoundTrip(req)
 	if err == nil {
-		c.requests.gets(req, resp.StatusCode)
+		c.requests.answered(req, resp.StatusCode)
 	}
 	return resp, err
 }
@@ -65,7 +69,7 @@ func (r *requests) sends() {
 	r.c.total++
 }
 
-func (r *requests) gets(req *http.Request, status int) {
+func (r *requests) answered(req *http.Request, status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

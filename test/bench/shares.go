@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -20,28 +20,26 @@ import (
 const sharesTimeout = 15 * time.Minute
 
 // shares measures what a change of the number of replicas costs with partitions.
-func shares(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
-	lines := [][]string{{
-		"planned by", "replicas", "event", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
+func shares(ctx context.Context, env *suite.Suite, o options) (lines [][]string, err error) {
+	lines = [][]string{{
+		"planned by", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB",
 	}}
 	for _, by := range o.planners {
-		if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions, planned by %s\n", o.members, o.partitions, by); err != nil {
-			return err
-		}
-		more, err := scaleWith(ctx, env, by, o.members, o.partitions, progress)
-		if err != nil {
-			return fmt.Errorf("planned by %s: %w", by, err)
-		}
+		progressf("%d replicas, %d partitions, planned by %s", o.members, o.partitions, by)
+		more, err := scaleWith(ctx, env, by, o.members, o.partitions)
 		lines = append(lines, more...)
+		if err != nil {
+			return lines, fmt.Errorf("planned by %s: %w", by, err)
+		}
 	}
-	return errors.Join(writeTable(out, "Replicas come and go", lines), o.save("shares", lines))
+	return lines, nil
 }
 
-// scaleWith starts n pods, replaces all of them, and then has one more, one less, and half as many more.
-func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions int, progress io.Writer) (lines [][]string, err error) {
+// scaleWith starts n pods, and then has one more, and half as many more.
+func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions int) (lines [][]string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sharesTimeout, fmt.Errorf("not done after %s", sharesTimeout))
 	defer cancel()
-	d := by.mark(plain(n))
+	d := by.plain(n)
 	d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(partitions)}
 	w, err := newWorkload(ctx, env, d)
 	if err != nil {
@@ -49,50 +47,33 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	b := &board{count: partitions, works: map[string][]bool{}, since: make([]time.Time, partitions)}
-	start := time.Now()
-	p, err := playWith(ctx, w, &player{see: b.see, board: b})
+	start, before := time.Now(), counts{}
+	p, err := play(ctx, w, false, b.see, b)
 	if err != nil {
 		return nil, err
 	}
-	defer p.finish()
-	before, cpu := counts{}, 0.0
-	for _, event := range []struct {
-		name     string
-		replicas int
-	}{{"start", n}, {"restart", n}, {"scale", n + 1}, {"scale", n}, {"scale", n + n/2}} {
-		replicas := event.replicas
-		if event.name != "start" {
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	for _, replicas := range []int{n, n + 1, n + n/2} {
+		if replicas != n {
 			if err := w.quiet(ctx); err != nil {
-				return nil, err
+				return lines, err
 			}
-			before, cpu = w.count.counts(), w.cpu(ctx)
+			before, start = w.count.counts(), time.Now()
 			b.begin()
-			start = time.Now()
-		}
-		var err error
-		switch event.name {
-		case "restart":
-			err = w.renew(ctx, p, replicas)
-		case "scale":
-			err = w.Scale(ctx, "Deployment", w.deployment, int32(replicas)) //nolint:gosec // a few thousand
-		}
-		if err != nil {
-			return nil, err
+			if err := w.Scale(ctx, "Deployment", deployment, int32(replicas)); err != nil { //nolint:gosec // a few thousand
+				return lines, err
+			}
 		}
 		if err := b.settled(ctx, p, replicas); err != nil {
-			return nil, fmt.Errorf("%d replicas: %w", replicas, err)
+			return lines, fmt.Errorf("%d replicas: %w", replicas, err)
 		}
-		took, moved, idle := b.end(start)
-		after := w.count.counts()
-		line := []string{
-			string(by), strconv.Itoa(replicas), event.name, strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
-			strconv.Itoa(after.total - before.total), seconds(took), strconv.Itoa(moved), seconds(percentile(idle, 50)), seconds(percentile(idle, 100)),
-			megabytes(float64(after.received - before.received)), decimals(w.cpu(ctx) - cpu),
-		}
-		if _, err := fmt.Fprintln(progress, line); err != nil {
-			return nil, err
-		}
-		lines = append(lines, line)
+		took, idle := b.end(start)
+		c := w.count.counts().since(before)
+		lines = append(lines, []string{
+			string(by), strconv.Itoa(replicas), strconv.Itoa(c.writes), strconv.Itoa(c.conflicts), strconv.Itoa(c.total), table.Seconds(took), strconv.Itoa(len(idle)),
+			table.Seconds(table.Percentile(idle, 50)), table.Seconds(table.Percentile(idle, 100)), table.Megabytes(float64(c.received)),
+		})
+		progressf("%v", lines[len(lines)-1])
 	}
 	return lines, nil
 }
@@ -200,7 +181,7 @@ func (b *board) settled(ctx context.Context, p *player, n int) error {
 			total += has
 			fair = fair && has >= b.count/n && has <= (b.count+n-1)/n
 		}
-		return fair && total == b.count, errors.Join(b.err, p.failed())
+		return fair && total == b.count, errors.Join(b.err, p.Err())
 	})
 }
 
@@ -210,19 +191,10 @@ func (b *board) begin() {
 	b.idle = nil
 }
 
-// end returns how long the change took, how many partitions moved, and for how long no pod worked on each.
-func (b *board) end(start time.Time) (took time.Duration, moved int, idle []time.Duration) {
+// end returns how long the change took, and for how long no pod worked on each partition that moved.
+func (b *board) end(start time.Time) (took time.Duration, idle []time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.Sort(b.idle)
-	return b.changed.Sub(start), len(b.idle), b.idle
-}
-
-// cpu returns the CPU seconds of the API server so far.
-func (w *workload) cpu(ctx context.Context) float64 {
-	now, err := readServer(ctx, w.env.Client)
-	if err != nil {
-		return 0
-	}
-	return now.cpu
+	return b.changed.Sub(start), b.idle
 }

@@ -32,12 +32,12 @@ func (w *workload) bareWatch(ctx context.Context, config *rest.Config, see func(
 	if err != nil {
 		return nil, err
 	}
-	d, err := client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
+	d, err := client.AppsV1().Deployments(w.Name).Get(ctx, deployment, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	stream, err := client.AppsV1().RESTClient().Get().Namespace(w.Name).Resource("deployments").VersionedParams(&metav1.ListOptions{
-		Watch: true, ResourceVersion: d.ResourceVersion, FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, w.deployment).String(),
+		Watch: true, ResourceVersion: d.ResourceVersion, FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, deployment).String(),
 	}, scheme.ParameterCodec).Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("watch of the Deployment: %w", err)

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/bench/node"
 	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -27,58 +29,52 @@ const (
 // workload is a Deployment with pods that no kubelet runs.
 type workload struct {
 	*suite.Namespace
-	env        *suite.Suite
-	deployment string
-	pods       []corev1.Pod
-	count      *requests
-	wire       *wire
+	env   *suite.Suite
+	pods  []corev1.Pod
+	count *requests
+	wire  *wire
 	// controller plans for the pods. It is nil if they do so themselves.
 	controller *program.Controller
 }
 
-// plain returns the usual Deployment.
-func plain(n int) *appsv1.Deployment { return idle(deployment, n) }
-
 // idle returns a Deployment whose pods do nothing.
-func idle(name string, n int) *appsv1.Deployment {
-	return suite.Deployment(name, int32(n), suite.PodSpec(suite.Container("main", "/bin/true"))) //nolint:gosec // a few thousand
+func idle(n int) *appsv1.Deployment {
+	return suite.Deployment(deployment, int32(n), suite.PodSpec(suite.Container("main", "/bin/true"))) //nolint:gosec // a few thousand
 }
 
 // newWorkload creates a Deployment and waits until all its pods exist and the controllers are done.
 func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*workload, error) {
-	rules := suite.Rules()
+	rules, agents := suite.Rules(), d.Spec.Template.Labels[receipt.AssignLabel] == receipt.ByAgent
 	rules[0].Verbs = append(rules[0].Verbs, "update") // for CDAP's protocol
-	if agents(d) {
-		rules = agentRules()
+	if agents {
+		rules = node.AgentRules()
 	}
 	ns, err := env.NewNamespace(ctx, rules...)
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{Namespace: ns, env: env, deployment: d.Name, count: &requests{}}
+	w := &workload{Namespace: ns, env: env, count: &requests{}}
 	w.wire = &wire{count: w.count}
-	if agents(d) {
-		if err := w.control(ctx); err != nil {
+	if agents {
+		if w.controller, err = program.For(ctx, env.ControlPlane, w.Name); err != nil {
 			return nil, err
 		}
 	}
 	if err := w.Create(ctx, d); err != nil {
 		return nil, err
 	}
-	if err := w.settle(ctx, int(*d.Spec.Replicas)); err != nil {
-		return nil, err
-	}
-	return w, nil
+	err = w.settle(ctx, int(*d.Spec.Replicas))
+	return w, err
 }
 
 // settle waits until there are n pods and the controllers are done.
 func (w *workload) settle(ctx context.Context, n int) error {
-	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
+	return w.until(ctx, func(ctx context.Context) (bool, error) {
+		d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, deployment, metav1.GetOptions{})
 		if err != nil || d.Status.ObservedGeneration != d.Generation || int(d.Status.UpdatedReplicas) != n {
 			return false, err
 		}
-		w.pods, err = w.Pods(ctx, w.deployment)
+		w.pods, err = w.Pods(ctx, deployment)
 		return len(w.pods) == n, err
 	})
 }
@@ -93,7 +89,7 @@ func (w *workload) remove(ctx context.Context) error {
 	if err := w.Delete(ctx); err != nil {
 		return err
 	}
-	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+	return w.until(ctx, func(ctx context.Context) (bool, error) {
 		_, err := w.env.Client.CoreV1().Namespaces().Get(ctx, w.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
@@ -118,46 +114,39 @@ func (w *workload) connection(ctx context.Context) (*rest.Config, error) {
 	return &rest.Config{Host: config.Host, Transport: w.count.wrap(transport), QPS: -1}, nil
 }
 
-// claimant returns what stands for a pod.
-func (w *workload) claimant(ctx context.Context, index int) (claimant, error) {
-	pod := &w.pods[index]
-	config, err := w.connection(ctx)
-	if err != nil {
-		return claimant{}, fmt.Errorf("connection of %s: %w", pod.Name, err)
+// claimants returns what stands for pods.
+func (w *workload) claimants(ctx context.Context, pods []corev1.Pod) (all []claimant, err error) {
+	for i := range pods {
+		config, err := w.connection(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("connection of %s: %w", pods[i].Name, err)
+		}
+		all = append(all, claimant{w, &pods[i], config})
 	}
-	return claimant{namespace: w.Name, deployment: w.deployment, pod: pod, config: config}, nil
+	return all, nil
 }
 
-func (w *workload) ref() store.Ref { return ref(w.Name, w.deployment) }
-
-func (c claimant) ref() store.Ref { return ref(c.namespace, c.deployment) }
-
-func ref(namespace, name string) store.Ref {
-	return store.Ref{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: store.Deployment, Namespace: namespace, Name: name}
+func (w *workload) ref() store.Ref {
+	return store.Ref{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: store.Deployment, Namespace: w.Name, Name: deployment}
 }
 
-// annotations returns those of the Deployment.
-func (w *workload) annotations(ctx context.Context) (map[string]string, error) {
-	d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
+// owner returns which pod has which id by an annotation of the Deployment.
+func (w *workload) owner(ctx context.Context, key string) (map[string]string, error) {
+	d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, deployment, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return d.Annotations, nil
+	return mapOf(d, key)
 }
 
-// verifyMap verifies all against an annotation of the Deployment: a JSON object, id to pod.
-func (w *workload) verifyMap(ctx context.Context, key string, all []claimed) error {
-	annotations, err := w.annotations(ctx)
-	if err != nil {
-		return err
-	}
+func mapOf(d *appsv1.Deployment, key string) (map[string]string, error) {
 	owner := map[string]string{}
-	if text := annotations[key]; text != "" {
+	if text := d.Annotations[key]; text != "" {
 		if err := json.Unmarshal([]byte(text), &owner); err != nil {
-			return fmt.Errorf("the Deployment's annotation: %w", err)
+			return nil, fmt.Errorf("annotation %s: %w", key, err)
 		}
 	}
-	return verify(all, owner)
+	return owner, nil
 }
 
 // until asks again and again, until ready says so.

@@ -13,41 +13,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// last returns the last decision.
-func (w *world) last() decide.Decision { return w.history[len(w.history)-1] }
-
-// settled checks that the load has the pods it needs, and that nothing is under way.
-func (w *world) settled(least, most int) {
-	w.t.Helper()
-	if w.last().Phase != decide.Idle || w.count < least || w.count > most {
-		w.t.Errorf("%d pods, want %d to %d, at rest: %s: %s", w.count, least, most, w.last().Phase, w.last().Why)
-	}
-}
-
-func TestAHandOnKubectlScaleIsCorrected(t *testing.T) {
-	w := newWorld(t, 64, 4, flat(6)) // 384
-	w.run(20 * minute)
-	w.settled(4, 5)
-	for name, count := range map[string]int{"down": 2, "up": 9} {
-		t.Run(name, func(t *testing.T) {
-			w.t = t
-			for id := count; id < w.count; id++ {
-				delete(w.row, id)
-			}
-			w.count = count
-			first := len(w.history)
-			w.run(3 * minute)
-			for _, d := range w.history[first:] {
-				if d.Action == decide.Scale {
-					t.Errorf("scaled within 3 minutes of the client that scaled %s: %s", name, d.Why)
-				}
-			}
-			w.run(20 * minute)
-			w.settled(4, 5)
-		})
-	}
-}
-
 func TestARestartGoesOnFromWhatStands(t *testing.T) {
 	load := func(_ int, after time.Duration) float64 {
 		if after > 10*minute && after < 40*minute {
@@ -71,7 +36,12 @@ func TestARestartGoesOnFromWhatStands(t *testing.T) {
 
 // The world fails if a target is written while a partition is not where the last one has it.
 func TestALeaderThatIsLostInTheMiddleOfAMoveIsFollowedByOneThatWaitsForIt(t *testing.T) {
-	w := newWorld(t, 64, 2, growing(3, 12)) // 192, then 768
+	w := newWorld(t, 64, 2, func(_ int, after time.Duration) float64 {
+		if after > 10*minute {
+			return 12
+		}
+		return 3
+	})
 	lost := 0
 	for range int(hour / tick) {
 		before := w.targets
@@ -108,100 +78,19 @@ func TestASecondAutoscaler(t *testing.T) {
 	}
 }
 
-func TestPodsThatDoNotComeLeaveTheOthersBalanced(t *testing.T) {
-	w := newWorld(t, 64, 2, func(p int, after time.Duration) float64 {
-		if after > 5*minute && p < 16 {
-			return 12
-		}
-		return 2
-	})
-	w.full = 2 // there is no room for a third pod
-	w.run(hour)
-	if w.count > 3 {
-		t.Errorf("%d pods are asked for, and 2 find room", w.count)
-	}
-	if a, b := w.sum(0), w.sum(1); max(a, b) > 1.1*min(a, b) {
-		t.Errorf("the two that run have %.0f and %.0f units/s", a, b)
-	}
-}
-
-func (w *world) sum(id int) float64 {
-	sum := 0.0
-	for p := range w.row[id].All() {
-		sum += w.speeds[p]
-	}
-	return sum
-}
-
-func TestNoTargetNamesAnIDThatNobodyHas(t *testing.T) {
-	w := newWorld(t, 64, 4, flat(4)) // 256: three pods would do
-	w.lost = map[int]bool{1: true}
-	delete(w.row, 1)
-	w.run(hour) // the world checks each target
-	if w.count != 4 {
-		t.Errorf("%d pods", w.count)
-	}
-	w.lost = nil
-	w.run(hour)
-	w.settled(3, 3)
-}
-
-func TestAtTheMaximumItBalances(t *testing.T) {
-	w := newWorld(t, 64, 4, func(p int, after time.Duration) float64 {
-		if after > 5*minute && p < 32 {
-			return 12
-		}
-		return 2 + float64(p)/100
-	})
-	w.decider.Settings.Max = 4
-	w.run(hour)
-	for id := range 4 {
-		if sum := w.sum(id); sum > 125 {
-			t.Errorf("id %d has %.0f units/s, and the mean is 114", id, sum)
-		}
-	}
-	if w.scalings() > 0 || w.targets > 4 {
-		t.Errorf("%d scalings, %d targets", w.scalings(), w.targets)
-	}
-	if !strings.Contains(w.last().Why, "--max-replicas is 4") {
-		t.Errorf("it does not say what is in the way: %s", w.last().Why)
-	}
-}
-
-func TestTheBoundsAreKept(t *testing.T) {
-	w := newWorld(t, 64, 9, flat(1))
-	w.decider.Settings.Min, w.decider.Settings.Max = 3, 6
-	w.run(30 * minute)
-	w.settled(3, 3)
-	w.count = 1
-	delete(w.row, 1)
-	delete(w.row, 2)
-	w.run(20 * minute)
-	w.settled(3, 3)
-}
-
-func TestWhenSomebodyElseScalesTheNumberStandsAndTheLoadIsBalanced(t *testing.T) {
-	w := newWorld(t, 64, 3, func(p int, after time.Duration) float64 {
-		if after > 5*minute && p%3 == 0 { // all of id 0
-			return 12
-		}
-		return 3
-	})
-	w.frozen = true
-	w.run(hour)
-	if w.last().Wanted < 4 || w.last().Action != decide.Scale {
-		t.Errorf("%d pods are wanted: %s", w.last().Wanted, w.last().Why)
-	}
-	if w.targets == 0 {
-		t.Error("the load was never balanced")
-	}
-}
-
-func TestZeroPodsStayZero(t *testing.T) {
-	w := newWorld(t, 8, 0, flat(50))
+func TestATargetThatAnotherClientWroteIsNotFollowed(t *testing.T) {
+	w := newWorld(t, 64, 2, flat(2.5))
 	w.run(10 * minute)
-	if w.count != 0 || !strings.Contains(w.last().Why, "scaled to zero") {
-		t.Errorf("%d pods: %s", w.count, w.last().Why)
+	stood := w.aim()
+	w.target, w.foreign = placement.Owners{0: placement.Between(0, 63)}, `field manager "kubectl-rollout"`
+	w.step()
+	if d := w.last(); d.Reason != decide.Restore || !strings.Contains(d.Why, `the target was changed by field manager "kubectl-rollout"`) {
+		t.Fatalf("%s %s: %s", d.Action, d.Reason, d.Why)
+	}
+	w.run(10 * minute)
+	w.settled(2, 2)
+	if !stood.Equal(w.row) {
+		t.Errorf("%s, and it was %s", w.row, stood)
 	}
 }
 

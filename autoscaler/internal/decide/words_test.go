@@ -39,13 +39,13 @@ func TestTheBusiestIDIsNamed(t *testing.T) {
 
 // The write was done, and its answer was lost.
 func TestAScalingWhoseAnswerWasLostIsNotUndone(t *testing.T) {
-	w := newWorld(t, 64, 2, growing(6, 12)) // 384, then 768
+	w := newWorld(t, 64, 2, flat(6))
 	w.scaler, w.ours = "idalloc-autoscaler", true
 	w.run(9 * minute)
 	if w.ups != 1 {
 		t.Fatalf("scaled up %d times", w.ups)
 	}
-	w.silent = true
+	w.silent, w.load = true, flat(12)
 	for w.ups == 1 {
 		w.step()
 	}

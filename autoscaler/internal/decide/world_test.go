@@ -252,3 +252,22 @@ func (w *world) scalings() int { return w.ups + w.downs }
 func flat(each float64) func(int, time.Duration) float64 {
 	return func(int, time.Duration) float64 { return each }
 }
+
+// last returns the last decision.
+func (w *world) last() decide.Decision { return w.history[len(w.history)-1] }
+
+// settled checks that the load has the pods it needs, and that nothing is under way.
+func (w *world) settled(least, most int) {
+	w.t.Helper()
+	if w.last().Phase != decide.Idle || w.count < least || w.count > most {
+		w.t.Errorf("%d pods, want %d to %d, at rest: %s: %s", w.count, least, most, w.last().Phase, w.last().Why)
+	}
+}
+
+func (w *world) sum(id int) float64 {
+	sum := 0.0
+	for p := range w.row[id].All() {
+		sum += w.speeds[p]
+	}
+	return sum
+}

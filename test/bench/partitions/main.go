@@ -15,6 +15,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/test/bench/table"
 )
 
 func main() {
@@ -28,12 +32,23 @@ func main() {
 
 func run(dir string, stdout io.Writer) error {
 	costs := slices.Concat(play(size{256, 16}), play(size{4096, 300}))
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	text := markdownOfCosts(costs)
-	if _, err := io.WriteString(stdout, text); err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(filepath.Join(dir, "tables.md"), []byte(text), 0o600), draw(costs, filepath.Join(dir, "scripts.svg")))
+	return errors.Join(
+		table.Write(stdout, filepath.Join(dir, "tables.md"), table.Markdown(linesOf(costs))),
+		draw(costs, filepath.Join(dir, "scripts.svg")),
+	)
 }
+
+func linesOf(costs []cost) [][]string {
+	lines := make([][]string, 1, 1+len(costs))
+	lines[0] = []string{"size", "script", "strategy", "balance degree", "stickiness", "moves", "of the ideal", "a step takes", "largest map"}
+	for _, c := range costs {
+		lines = append(lines, []string{
+			fmt.Sprintf("%d × %d", c.partitions, c.members), c.script, c.contender, table.Decimals(c.balance, 2), table.Decimals(c.stickiness, 3),
+			strconv.Itoa(c.moves), table.Decimals(c.overIdeal(), 2), c.took.Round(100 * time.Nanosecond).String(), fmt.Sprintf("%d B", c.bytes),
+		})
+	}
+	return lines
+}
+
+// overIdeal returns how many times the ideal moved.
+func (c cost) overIdeal() float64 { return float64(c.moves) / float64(c.ideal) }

@@ -35,6 +35,19 @@ type Controller struct {
 	cmd     *exec.Cmd
 }
 
+// For builds and starts a controller for one namespace of a control plane.
+func For(ctx context.Context, plane *controlplane.ControlPlane, namespace string) (*Controller, error) {
+	path, err := Build(ctx, plane.Dir())
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := plane.Kubeconfig(controlplane.Admin)
+	if err != nil {
+		return nil, err
+	}
+	return Start(ctx, path, kubeconfig, namespace)
+}
+
 // Start starts the controller at path, whose election is in the namespace.
 func Start(ctx context.Context, path, kubeconfig, namespace string) (*Controller, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")

@@ -121,9 +121,11 @@ func (c *crew) take(name string) *member {
 	return m
 }
 
-func (c *crew) members() []string {
-	names := make([]string, len(c.crew))
-	for i, m := range c.crew {
+func (c *crew) members() []string { return namesOf(c.crew) }
+
+func namesOf(all []*member) []string {
+	names := make([]string, len(all))
+	for i, m := range all {
 		names[i] = m.name
 	}
 	return names

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/idalloc/idalloc/test/bench/table"
 )
 
 // options are what all contenders share.
@@ -68,16 +70,10 @@ func contenders() []contender {
 }
 
 func write(dir string, results []result, stdout io.Writer) error {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	text := markdown(results)
-	if _, err := io.WriteString(stdout, text); err != nil {
-		return err
-	}
+	lines := rows(results)
 	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "groups.md"), []byte(text), 0o600),
-		writeCSV(filepath.Join(dir, "groups.csv"), rows(results)),
+		table.Write(stdout, filepath.Join(dir, "groups.md"), table.Markdown(lines)),
+		table.CSV(filepath.Join(dir, "groups.csv"), lines),
 		draw(results, filepath.Join(dir, "groups.svg")),
 	)
 }

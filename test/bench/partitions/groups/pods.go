@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,27 +12,20 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/bench/node"
 	"github.com/idalloc/idalloc/test/bench/program"
-	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-const (
-	deployment = "worker"
-	nodeName   = "player"
-)
+const deployment = "worker"
 
 func pods() []contender {
 	const limits = "failover-after 30 s"
@@ -51,18 +43,17 @@ type cluster struct {
 	book      *book
 	env       *suite.Suite
 	namespace *suite.Namespace
+	node      *node.Node
 	closing   []func() error
-	running   sync.WaitGroup
+	replicas  int32
 
-	mu       sync.Mutex
-	replicas int32
-	pods     map[types.UID]*member // those that were not told to end
-	err      error
+	mu   sync.Mutex
+	pods []*member // those that were not told to end
 }
 
 // openPods makes a Deployment without replicas. The pods plan, or a controller does.
 func openPods(ctx context.Context, o options, b *book, controller bool) (_ system, err error) {
-	c := &cluster{options: o, book: b, pods: map[types.UID]*member{}}
+	c := &cluster{options: o, book: b}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -71,126 +62,67 @@ func openPods(ctx context.Context, o options, b *book, controller bool) (_ syste
 	if c.queues, c.closing, err = openQueues(ctx, o, false); err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.Start(ctx, controlplane.Options{})
-	if err != nil {
+	if c.env, err = node.Boot(ctx); err != nil {
 		return nil, err
 	}
-	c.env = &suite.Suite{ControlPlane: plane}
 	c.closing = append(c.closing, c.env.Stop)
-	if c.env.Client, err = kubernetes.NewForConfig(plane.Config()); err != nil {
-		return nil, err
-	}
 	rules := suite.Rules()
 	d := suite.Deployment(deployment, 0, suite.PodSpec(suite.Container("main", "/bin/true")))
 	d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(o.partitions)}
 	if controller {
 		d.Spec.Template.Labels[receipt.AssignLabel] = receipt.ByAgent
-		rules = slices.DeleteFunc(rules, func(r rbacv1.PolicyRule) bool { return r.Resources[0] != "pods" })
+		rules = node.AgentRules()
 	}
 	if c.namespace, err = c.env.NewNamespace(ctx, rules...); err != nil {
 		return nil, err
 	}
 	if controller {
-		if err := c.control(ctx); err != nil {
+		running, err := program.For(ctx, c.env.ControlPlane, c.namespace.Name)
+		if err != nil {
 			return nil, err
 		}
+		c.closing = append(c.closing, func() error { running.Stop(); return nil })
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
-	if _, err := c.env.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+	c.node = &node.Node{Live: c.live}
+	if err := c.node.Run(ctx, c.env, c.namespace.Name); err != nil {
 		return nil, err
 	}
-	c.follow(ctx)
+	c.closing = append(c.closing, c.node.Stop)
 	return c, c.namespace.Create(ctx, d)
 }
 
-// control starts a controller.
-func (c *cluster) control(ctx context.Context) error {
-	path, err := program.Build(ctx, c.env.ControlPlane.Dir())
-	if err != nil {
-		return err
-	}
-	kubeconfig, err := c.env.ControlPlane.Kubeconfig(controlplane.Admin)
-	if err != nil {
-		return err
-	}
-	running, err := program.Start(ctx, path, kubeconfig, c.namespace.Name)
-	if err == nil {
-		c.closing = append(c.closing, func() error { running.Stop(); return nil })
-	}
-	return err
-}
-
-// follow runs each pod of the namespace.
-func (c *cluster) follow(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(c.env.Client.CoreV1().RESTClient(), "pods", c.namespace.Name, fields.Everything()),
-		ObjectType:    &corev1.Pod{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { c.hear(ctx, o) },
-			UpdateFunc: func(_, o any) { c.hear(ctx, o) },
-		},
-	})
-	c.running.Go(func() { informer.RunWithContext(ctx) })
-	c.closing = append(c.closing, func() error {
-		cancel()
-		c.running.Wait()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.err
-	})
-}
-
-// hear begins and ends the life of a pod.
-func (c *cluster) hear(ctx context.Context, o any) {
-	pod, ok := o.(*corev1.Pod)
-	if !ok {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.pods[pod.UID]
-	switch {
-	case pod.DeletionTimestamp != nil && m != nil:
-		delete(c.pods, pod.UID)
-		m.end()
-	case pod.DeletionTimestamp == nil && m == nil && pod.Spec.NodeName == "":
-		life, end := context.WithCancel(ctx)
-		m := &member{name: pod.Name, book: c.book, end: end}
-		c.pods[pod.UID] = m
-		c.running.Go(func() {
-			defer end()
-			if err := c.live(ctx, life, m, pod); err != nil && ctx.Err() == nil && !m.over.Load() {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				c.err = errors.Join(c.err, fmt.Errorf("%s: %w", pod.Name, err))
-			}
-		})
-	}
-}
-
 // live is the life of a pod, until the context life ends.
-func (c *cluster) live(ctx, life context.Context, m *member, pod *corev1.Pod) error {
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName}}
-	if err := c.env.Client.CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+func (c *cluster) live(all, life context.Context, pod *corev1.Pod) error {
+	life, end := context.WithCancel(life)
+	defer end()
+	m := &member{name: pod.Name, book: c.book, end: end}
+	c.mu.Lock()
+	c.pods = append(c.pods, m)
+	c.mu.Unlock()
+	context.AfterFunc(life, func() { c.take(pod.Name) })
+	if err := c.work(all, life, m, pod); !m.over.Load() {
 		return err
 	}
-	if err := pause(ctx, c.start); err != nil {
+	return nil
+}
+
+func (c *cluster) work(all, life context.Context, m *member, pod *corev1.Pod) error {
+	if err := pause(all, c.start); err != nil {
 		return err
 	}
-	config, err := c.namespace.Config(ctx)
+	config, err := c.namespace.Config(all)
 	if err != nil {
 		return err
 	}
 	config.Dial = m.dial
-	conn, err := c.connect(ctx, m)
+	conn, err := c.connect(all, m)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // it may be cut
 	o := idalloc.Options{PodName: pod.Name, PodNamespace: pod.Namespace, Config: config, Log: logr.FromSlogHandler(slog.DiscardHandler)}
-	o.Changed = func(id idalloc.Identity) { c.report(ctx, pod.Name, id.Assigned()) }
-	err = idalloc.RunPartitions(life, o, func(ctx context.Context, p idalloc.Partition) error {
+	o.Changed = func(id idalloc.Identity) { c.node.Note(all, c.node.Report(all, pod.Name, id.Assigned())) }
+	return idalloc.RunPartitions(life, o, func(ctx context.Context, p idalloc.Partition) error {
 		ch, all, err := deliveries(conn, p.Number)
 		if err != nil {
 			return err
@@ -209,21 +141,6 @@ func (c *cluster) live(ctx, life context.Context, m *member, pod *corev1.Pod) er
 			}
 		}
 	})
-	return errors.Join(err, c.remove(ctx, pod.Name))
-}
-
-// report says that a pod is ready, or not. A rollout waits for that.
-func (c *cluster) report(ctx context.Context, pod string, ready bool) {
-	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
-	patch := fmt.Appendf(nil, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`,
-		status, time.Now().UTC().Format(time.RFC3339))
-	_, _ = c.env.Client.CoreV1().Pods(c.namespace.Name).Patch(ctx, pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status") // the pod may be gone
-}
-
-// remove removes the object of a pod, as the kubelet does when the pod has ended, and as a person does who deletes it by force.
-func (c *cluster) remove(ctx context.Context, pod string) error {
-	now := int64(0)
-	return c.env.Client.CoreV1().Pods(c.namespace.Name).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: &now})
 }
 
 func (c *cluster) join(ctx context.Context) error { return c.scale(ctx, 1) }
@@ -242,21 +159,19 @@ func (c *cluster) replace(ctx context.Context, pod string, crash bool) error {
 	defer m.end()
 	if crash {
 		m.crash()
-		return c.remove(ctx, pod)
+		return c.node.Remove(ctx, pod, nil)
 	}
 	return c.env.Client.CoreV1().Pods(c.namespace.Name).Delete(ctx, pod, metav1.DeleteOptions{})
 }
 
-// take has a pod not be a member any more.
+// take has a pod not be a member any more. It returns nil if it is none.
 func (c *cluster) take(pod string) (taken *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.pods, func(_ types.UID, m *member) bool {
-		if m.name == pod {
-			taken = m
-		}
-		return m.name == pod
-	})
+	if i := slices.IndexFunc(c.pods, func(m *member) bool { return m.name == pod }); i >= 0 {
+		taken = c.pods[i]
+		c.pods = slices.Delete(c.pods, i, i+1)
+	}
 	return taken
 }
 
@@ -276,11 +191,7 @@ func (c *cluster) roll(ctx context.Context, _ func() error) error {
 func (c *cluster) members() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var names []string
-	for m := range maps.Values(c.pods) {
-		names = append(names, m.name)
-	}
-	return slices.Sorted(slices.Values(names))
+	return slices.Sorted(slices.Values(namesOf(c.pods)))
 }
 
 func (c *cluster) close() (err error) {

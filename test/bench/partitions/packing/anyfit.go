@@ -31,8 +31,19 @@ func anyFit(fit fit, decreasing bool) algorithm {
 	}
 }
 
-// fit finds an open pod for a speed.
-type fit func(g *group, speed float64) (id int, ok bool)
+// fit compares two open pods by their ids: a partition that fits into both goes into the lesser one, and into the lower id if they are alike.
+type fit func(g *group, a, b int) int
+
+func firstFit(*group, int, int) int { return 0 }
+
+// bestFit prefers the fullest pod, worstFit the lightest. Of pods that are as full both prefer the one with fewer partitions.
+func bestFit(g *group, a, b int) int {
+	return cmp.Or(cmp.Compare(g.loads[b], g.loads[a]), len(g.lists[a])-len(g.lists[b]))
+}
+
+func worstFit(g *group, a, b int) int {
+	return cmp.Or(cmp.Compare(g.loads[a], g.loads[b]), len(g.lists[a])-len(g.lists[b]))
+}
 
 // none is the pod of a partition that no pod owns.
 const none = -1
@@ -47,18 +58,7 @@ type group struct {
 	owner []int   // of each partition: the id that owns it, or none
 	lists [][]int // of each id; nil if the pod is not open
 	loads []float64
-	ranks []rank // of the open pods, the lightest first
-	next  int    // all ids below are open
-}
-
-// rank is a pod's place. Of pods that are as light, the one with fewer partitions comes first, and then the lower id.
-type rank struct {
-	load      float64
-	count, id int
-}
-
-func compare(a, b rank) int {
-	return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.count, b.count), cmp.Compare(a.id, b.id))
+	next  int // all ids below are open
 }
 
 func newGroup(in packing.Input) *group {
@@ -75,42 +75,15 @@ func newGroup(in packing.Input) *group {
 	return g
 }
 
-// firstFit returns the open pod with the lowest id where speed fits.
-func (g *group) firstFit(speed float64) (id int, ok bool) {
-	for id, list := range g.lists {
-		if list != nil && g.loads[id]+speed <= g.Capacity {
-			return id, true
+// find returns the open pod for a speed, none if it fits nowhere.
+func (g *group) find(speed float64, fit fit) int {
+	found := none
+	for id := range g.lists {
+		if g.open(id) && g.loads[id]+speed <= g.Capacity && (found == none || fit(g, id, found) < 0) {
+			found = id
 		}
 	}
-	return none, false
-}
-
-// bestFit returns the fullest open pod where speed fits.
-func (g *group) bestFit(speed float64) (id int, ok bool) {
-	i, _ := slices.BinarySearchFunc(g.ranks, g.Capacity-speed, func(r rank, most float64) int {
-		if r.load <= most {
-			return -1
-		}
-		return 1
-	})
-	if i == 0 {
-		return none, false
-	}
-	return g.ranks[g.find(rank{load: g.ranks[i-1].load})].id, true // the first of those that are as full
-}
-
-// worstFit returns the lightest open pod, if speed fits there.
-func (g *group) worstFit(speed float64) (id int, ok bool) {
-	if len(g.ranks) == 0 || g.ranks[0].load+speed > g.Capacity {
-		return none, false
-	}
-	return g.ranks[0].id, true
-}
-
-// find returns the index of a rank, or where it would stand.
-func (g *group) find(r rank) int {
-	i, _ := slices.BinarySearchFunc(g.ranks, r, compare)
-	return i
+	return found
 }
 
 // decreasing sorts partitions by speed, the fastest first. Of two that are as fast, the lower number comes first.
@@ -120,8 +93,8 @@ func (g *group) decreasing(partitions []int) {
 
 // assign puts a partition into the open pod that fit finds, or into a new one.
 func (g *group) assign(p int, fit fit) {
-	id, ok := fit(g, g.Speeds[p])
-	if !ok {
+	id := g.find(g.Speeds[p], fit)
+	if id == none {
 		if id = g.owner[p]; id == none || g.open(id) {
 			for g.open(g.next) {
 				g.next++
@@ -139,24 +112,17 @@ func (g *group) put(p, id int) {
 	for len(g.lists) <= id {
 		g.lists, g.loads = append(g.lists, nil), append(g.loads, 0)
 	}
-	if g.open(id) {
-		i := g.find(rank{g.loads[id], len(g.lists[id]), id})
-		g.ranks = slices.Delete(g.ranks, i, i+1)
-	}
 	g.lists[id] = append(g.lists[id], p)
 	g.loads[id] += g.Speeds[p]
-	r := rank{g.loads[id], len(g.lists[id]), id}
-	g.ranks = slices.Insert(g.ranks, g.find(r), r)
 }
 
 // packing returns the packing.
 func (g *group) packing() packing.Packing {
-	pods := len(g.ranks)
-	owners := make(placement.Owners, pods)
+	owners := placement.Owners{}
 	for id, list := range g.lists {
 		if list != nil {
 			owners[id] = placement.Of(list...)
 		}
 	}
-	return packing.Packing{Owners: owners, Pods: pods}
+	return packing.Packing{Owners: owners, Pods: len(owners)}
 }

@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/idalloc/idalloc/test/bench/table"
 )
 
 func main() {
@@ -27,13 +29,20 @@ func main() {
 }
 
 func run(dir string, paper protocol, stdout io.Writer) error {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
+	scores := paper.playAll()
+	return errors.Join(
+		table.Write(stdout, filepath.Join(dir, "packing.md"), table.Markdown(linesOf(scores))),
+		draw(scores, filepath.Join(dir, "packing.svg")),
+	)
+}
+
+func linesOf(scores []score) [][]string {
+	lines := make([][]string, 1, 1+len(scores))
+	lines[0] = []string{"step", "algorithm", "pods", "over the bound", "over the fewest", "R"}
+	for _, s := range scores {
+		lines = append(lines, []string{
+			fmt.Sprintf("%d %%", s.step), s.name, table.Decimals(s.pods, 1), table.Decimals(s.overBound, 3), table.Decimals(s.overFewest, 3), table.Decimals(s.moved, 1),
+		})
 	}
-	means := meansOf(paper.playAll())
-	text := markdownOfScores(means)
-	if _, err := io.WriteString(stdout, text); err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(filepath.Join(dir, "packing.md"), []byte(text), 0o600), draw(means, filepath.Join(dir, "packing.svg")))
+	return lines
 }

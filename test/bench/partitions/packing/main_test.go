@@ -13,7 +13,7 @@ import (
 func TestPackIsBelowModifiedWorstFitOnBothAxes(t *testing.T) {
 	playing := chosen(ours, modifiedWorstFit)
 	for _, step := range steps() {
-		means := meansOf(protocol{partitions: 200, measurements: 100, seeds: 2}.play(step, playing))
+		means := protocol{partitions: 200, measurements: 100, seeds: 2}.play(step, playing)
 		if len(means) != 2 || means[0].name != ours || means[1].name != modifiedWorstFit {
 			t.Fatalf("%+v play", means)
 		}

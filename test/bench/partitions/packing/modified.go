@@ -45,8 +45,8 @@ func modified(fit fit, by key) algorithm {
 func (g *group) reopen(pod pod, fit fit) (left []int) {
 	rest := pod.partitions
 	for n := len(rest); n > 0; n-- {
-		id, ok := fit(g, g.Speeds[rest[n-1]])
-		if !ok {
+		id := g.find(g.Speeds[rest[n-1]], fit)
+		if id == none {
 			break
 		}
 		g.put(rest[n-1], id)

@@ -26,11 +26,10 @@ type contender struct {
 	pack algorithm
 }
 
-// The names of some contenders.
+// The names of two contenders.
 const (
-	ours              = "pack"
-	bestFitDecreasing = "best-fit-decreasing"
-	modifiedWorstFit  = "modified-worst-fit"
+	ours             = "pack"
+	modifiedWorstFit = "modified-worst-fit"
 )
 
 // contenders are Pack; the textbook's First Fit, Best Fit, Worst Fit and their decreasing forms; and the modified ones of Landau, Andrade
@@ -38,20 +37,19 @@ const (
 // with the most load first, and those called partition the ones with the largest partition. The last one is an earlier adaptation of Best
 // Fit Decreasing by the same authors, which opens pods by id.
 func contenders() []contender {
-	first, best, worst := (*group).firstFit, (*group).bestFit, (*group).worstFit
 	return []contender{
 		{ours, packing.Pack},
-		{"first-fit", anyFit(first, false)},
-		{"best-fit", anyFit(best, false)},
-		{"worst-fit", anyFit(worst, false)},
-		{"first-fit-decreasing", anyFit(first, true)},
-		{bestFitDecreasing, anyFit(best, true)},
-		{"worst-fit-decreasing", anyFit(worst, true)},
-		{"modified-best-fit", modified(best, byLoad)},
-		{modifiedWorstFit, modified(worst, byLoad)},
-		{"modified-best-fit-partition", modified(best, byLargest)},
-		{"modified-worst-fit-partition", modified(worst, byLargest)},
-		{"pop-best-fit-decreasing", modified(best, byID)},
+		{"first-fit", anyFit(firstFit, false)},
+		{"best-fit", anyFit(bestFit, false)},
+		{"worst-fit", anyFit(worstFit, false)},
+		{"first-fit-decreasing", anyFit(firstFit, true)},
+		{"best-fit-decreasing", anyFit(bestFit, true)},
+		{"worst-fit-decreasing", anyFit(worstFit, true)},
+		{"modified-best-fit", modified(bestFit, byLoad)},
+		{modifiedWorstFit, modified(worstFit, byLoad)},
+		{"modified-best-fit-partition", modified(bestFit, byLargest)},
+		{"modified-worst-fit-partition", modified(worstFit, byLargest)},
+		{"pop-best-fit-decreasing", modified(bestFit, byID)},
 	}
 }
 
@@ -60,9 +58,9 @@ func chosen(names ...string) []contender {
 	return slices.DeleteFunc(contenders(), func(c contender) bool { return !slices.Contains(names, c.name) })
 }
 
-// score is what an algorithm needed and moved, as a mean over the measurements.
+// score is what an algorithm needed and moved, as a mean over the measurements of all walks.
 type score struct {
-	step, seed int
+	step       int
 	name       string
 	pods       float64
 	overBound  float64 // pods above the lower bound, as a part of it
@@ -71,52 +69,46 @@ type score struct {
 }
 
 // playAll plays walks for each size of the steps.
-func (p protocol) playAll() []score {
-	playing, all := contenders(), steps()
-	scores := make([]score, 0, len(all)*p.seeds*len(playing))
-	for _, step := range all {
-		scores = append(scores, p.play(step, playing)...)
+func (p protocol) playAll() (scores []score) {
+	for _, step := range steps() {
+		scores = append(scores, p.play(step, contenders())...)
 	}
 	return scores
 }
 
 // play has contenders pack the same walks.
 func (p protocol) play(step int, playing []contender) []score {
-	scores := make([]score, 0, p.seeds*len(playing))
+	scores := make([]score, len(playing))
+	for j, c := range playing {
+		scores[j].step, scores[j].name = step, c.name
+	}
 	for seed := range p.seeds {
-		scores = append(scores, p.walk(step, seed, playing)...)
+		p.walk(step, seed, playing, scores)
 	}
 	return scores
 }
 
-func (p protocol) walk(step, seed int, playing []contender) []score {
+// walk adds the part of one walk to the scores.
+func (p protocol) walk(step, seed int, playing []contender, scores []score) {
 	r := rand.New(rand.NewPCG(uint64(seed)+1, uint64(step))) //nolint:gosec // the same ones each time
-	scores := make([]score, len(playing))
-	owners := make([]placement.Owners, len(playing))
+	owners, pods := make([]placement.Owners, len(playing)), make([]int, len(playing))
 	in := packing.Input{Speeds: make([]float64, p.partitions), Capacity: fastest}
-	part := 1 / float64(p.measurements)
+	part := 1 / float64(p.measurements*p.seeds)
 	for i := range p.measurements {
 		advance(r, in.Speeds, step, i == 0)
-		bound := packing.LowerBound(in)
-		pods := make([]int, len(playing))
-		fewest := p.partitions
 		for j, c := range playing {
 			in.Owners = owners[j]
 			packed := c.pack(in)
 			scores[j].moved += packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity * part
 			owners[j], pods[j] = packed.Owners, packed.Pods
-			fewest = min(fewest, pods[j])
 		}
+		bound, fewest := float64(packing.LowerBound(in)), float64(slices.Min(pods))
 		for j, n := range pods {
 			scores[j].pods += float64(n) * part
-			scores[j].overBound += (float64(n)/float64(bound) - 1) * part
-			scores[j].overFewest += (float64(n)/float64(fewest) - 1) * part
+			scores[j].overBound += (float64(n)/bound - 1) * part
+			scores[j].overFewest += (float64(n)/fewest - 1) * part
 		}
 	}
-	for j, c := range playing {
-		scores[j].step, scores[j].seed, scores[j].name = step, seed, c.name
-	}
-	return scores
 }
 
 // advance draws the first measurement, or the next one: each speed goes up or down by up to step, and stays between 0 and the fastest.
@@ -128,30 +120,4 @@ func advance(r *rand.Rand, speeds []float64, step int, first bool) {
 			speeds[p] = min(max(s+float64(r.IntN(2*step+1)-step), 0), fastest)
 		}
 	}
-}
-
-// meansOf returns the means over the seeds, in the same order.
-func meansOf(scores []score) []score {
-	type key struct {
-		step int
-		name string
-	}
-	var means []score
-	at, counts := map[key]int{}, map[key]float64{}
-	for _, s := range scores {
-		counts[key{s.step, s.name}]++
-	}
-	for _, s := range scores {
-		k := key{s.step, s.name}
-		if _, ok := at[k]; !ok {
-			at[k] = len(means)
-			means = append(means, score{step: s.step, name: s.name})
-		}
-		m, n := &means[at[k]], counts[k]
-		m.pods += s.pods / n
-		m.overBound += s.overBound / n
-		m.overFewest += s.overFewest / n
-		m.moved += s.moved / n
-	}
-	return means
 }
