@@ -53,9 +53,6 @@ func serverAt(host, port string) change {
 	}
 }
 
-// keepsWorking: the work is not interrupted when only the count changes.
-func keepsWorking(s *appsv1.DeploymentSpec) { env("KEEP_ON_COUNT_CHANGE", "true")(s) }
-
 // prepare prepares n replicas of an example. Its checks run when the spec ends.
 func prepare(ctx context.Context, e example, n int, changes ...change) *workload {
 	GinkgoHelper()

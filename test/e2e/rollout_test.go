@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,19 +16,28 @@ import (
 )
 
 var _ = Describe("A rollout", func() {
-	It("of the linked example with the default strategy completes by itself", Label(mainFlow), func(ctx SpecContext) {
-		w, _ := startLinked(ctx, 2)
-		w.restart(ctx)
-		w.held(ctx, 2)
-	}, SpecTimeout(2*patience))
-
-	It("of the example with a drain hook completes by itself", Label(mainFlow), func(ctx SpecContext) {
-		w := prepare(ctx, drain, 3)
+	DescribeTable("completes by itself, and every id is another pod's", func(ctx SpecContext, e example, n int) {
+		w := prepare(ctx, e, n)
 		w.apply(ctx)
-		w.held(ctx, 3)
+		before := w.held(ctx, n)
+		for id, pod := range before {
+			if e == variable {
+				said, err := w.kubectl(ctx, "exec", pod, "-c", name, "--", program, "variable", "MACHINE_ID")
+				Expect(err).NotTo(HaveOccurred())
+				Expect(strings.TrimSpace(said)).To(Equal(strconv.Itoa(id)))
+			}
+		}
 		w.restart(ctx)
-		w.held(ctx, 3)
-	}, SpecTimeout(2*patience))
+		after := w.held(ctx, n)
+		for id, pod := range before {
+			Expect(after[id]).NotTo(Equal(pod))
+		}
+	},
+		Entry("with the default strategy", Label(mainFlow), linked, 2, SpecTimeout(2*patience)),
+		Entry("with a drain hook", Label(mainFlow), drain, 3, SpecTimeout(2*patience)),
+		Entry("of a program in an image of its own, which idalloc run starts", Label(mainFlow), run, 2, SpecTimeout(2*patience)),
+		Entry("of a program that gets its id as a variable", Label(mainFlow), variable, 3, SpecTimeout(2*patience)),
+	)
 
 	DescribeTable("of a revision that is broken is rolled back half-way", func(ctx SpecContext, n int, patch string, broken func(corev1.Pod) bool) {
 		w, before := startLinked(ctx, n)
