@@ -57,10 +57,44 @@ func UIDOf(name string) types.UID { return types.UID(name + "-uid") }
 // Holding is a pod with a receipt and its labels.
 func Holding(name string, id int) *unstructured.Unstructured {
 	o := Pod(name)
-	owner := Deployment + "/" + Worker
-	o.SetAnnotations(map[string]string{receipt.Key: receipt.Receipt{UID: string(UIDOf(name)), Owner: owner, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "1"}.Encode()})
-	labels := o.GetLabels()
-	labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(id), assignment.OwnerLabelValue(owner)
-	o.SetLabels(labels)
+	Says(o, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "1"})
+	return o
+}
+
+// Says puts a receipt onto a pod, and the labels that others find a lock by. The receipt is the pod's own, for the Deployment.
+func Says(pod *unstructured.Unstructured, r receipt.Receipt) {
+	r.UID, r.Owner = string(pod.GetUID()), Deployment+"/"+Worker
+	if r.Write == "" {
+		r.Write = "w"
+	}
+	pod.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+	if r.State != receipt.Locks {
+		return
+	}
+	labels := pod.GetLabels()
+	labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)
+	pod.SetLabels(labels)
+}
+
+// ControlledBy says that an object of apps/v1 controls another one.
+func ControlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: Apps, Kind: kind, Name: name, UID: uid, Controller: new(true)}}
+}
+
+// ReplicaSet is one of the Deployment. Its UID is its name.
+func ReplicaSet(name, revision string) *unstructured.Unstructured {
+	o := Owner(1)
+	o.SetKind("ReplicaSet")
+	o.SetName(name)
+	o.SetUID(types.UID(name))
+	o.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": revision})
+	o.SetOwnerReferences(ControlledBy(Deployment, Worker, OwnerUID))
+	return o
+}
+
+// PodOf is a running pod of a ReplicaSet.
+func PodOf(name, set string) *unstructured.Unstructured {
+	o := Pod(name)
+	o.SetOwnerReferences(ControlledBy("ReplicaSet", set, types.UID(set)))
 	return o
 }
