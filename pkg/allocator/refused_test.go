@@ -123,13 +123,7 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
 	b.pod("p0")
-	renewed := make(chan struct{}, 1)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if request(http.MethodPut, "/leases/")(r) {
-			note(renewed, struct{}{})
-		}
-		return false
-	})
+	renewed := b.times(request(http.MethodPut, "/leases/"))
 	s, err := store.New(b.api.Config(), b.clk)
 	if err != nil {
 		t.Fatal(err)

@@ -167,16 +167,10 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 func (b *bench) others() {
 	for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
 		b.pod(pod)
-		b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
-			r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
-			switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
-			case "failed":
-				o.Object["status"] = map[string]any{"phase": "Failed"}
-			case "strange":
-				o.SetOwnerReferences(nil)
-			}
-		})
+		b.receipt(pod, receipt.Receipt{State: state, Share: receipt.Nothing()})
 	}
+	b.api.Change(apifake.Pods, "failed", func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"phase": "Failed"} })
+	b.adopt(apifake.Pods, "strange")
 }
 
 func obstacles(to chan<- event.NotHandedOver) event.Observer {

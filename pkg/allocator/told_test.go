@@ -118,12 +118,7 @@ func TestAnAgentWithdrawsFromASlotThatIsRefused(t *testing.T) {
 	b.start(agent, still(t, b))
 	b.tell(3, receipt.Share{ID: 1}, nil)
 	b.confirm(receipt.Share{ID: 1}, receipt.Confirmed{Slot: true, By: "p1"})
-	if !b.api.Await(t.Context(), func() bool {
-		r, _ := receipt.Of(b.api.Get(apifake.Pods, agent), "Deployment/"+apifake.Worker)
-		return r.State == receipt.Waits
-	}) {
-		t.Error("it does not withdraw")
-	}
+	b.await("it withdraws", func() bool { return b.says(agent, receipt.Waits) })
 	if id := b.shows(agent); id.Assigned() {
 		t.Errorf("it shows %s", id)
 	}
@@ -212,11 +207,9 @@ func TestAnAgentListsNothingWhileTheServerIsBusy(t *testing.T) {
 	})
 	b.start(agent, func(o *allocator.Options) {
 		o.Store, o.HandsOver = s, false
-		o.Observer = observer(func(e event.Event) {
-			if _, is := e.(event.Asked); is {
-				asked.Add(1)
-				b.ring()
-			}
+		o.Observer = on(func(event.Asked) {
+			asked.Add(1)
+			b.ring()
 		})
 	})
 	mine := receipt.Share{ID: 2}
