@@ -15,8 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -44,12 +42,7 @@ func newYard(t *testing.T, annotations map[string]string) *yard {
 	owner := apifake.Owner(2)
 	owner.SetAnnotations(annotations)
 	y.api.Put(owner)
-	set := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apifake.Apps, "kind": "ReplicaSet", "metadata": map[string]any{"name": "rs", "uid": "rs"},
-		"spec": map[string]any{"replicas": int64(2), "selector": map[string]any{"matchLabels": map[string]any{"app": apifake.Worker}}},
-	}}
-	set.SetOwnerReferences(controlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
-	y.api.Put(set)
+	y.api.Put(apifake.ReplicaSet("rs", "1"))
 	y.add("a")
 	y.add("b")
 	return y
@@ -58,15 +51,8 @@ func newYard(t *testing.T, annotations map[string]string) *yard {
 // add makes a pod.
 func (y *yard) add(name string) {
 	y.t.Helper()
-	pod := apifake.Pod(name)
-	pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
-	y.api.Put(pod)
+	y.api.Put(apifake.PodOf(name, "rs"))
 	y.dirs[name] = y.t.TempDir()
-}
-
-func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
-	yes := true
-	return []metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: uid, Controller: &yes}}
 }
 
 // watch starts a watcher in a pod. The returned function ends it, as a restart of its container does.
@@ -191,10 +177,7 @@ func TestASlotIsSaidToBeGivenIfThereWasOneAndOnce(t *testing.T) {
 				said = append(said, args)
 			}
 		}, funcr.Options{})
-		a, err := newAgent(o, func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := anAgent(t, o)
 		a.work = noWork{}
 		alloc, err := a.newAllocator(t.Context())
 		if err != nil {
