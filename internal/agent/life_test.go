@@ -22,7 +22,6 @@ import (
 	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -73,10 +72,7 @@ func (y *yard) watch(pod string, partitions bool, hooks Hooks) (end func()) {
 // options are those of a watcher in a pod.
 func (y *yard) options(pod string, partitions bool) Options {
 	y.t.Helper()
-	s, err := store.New(y.api.Config(), clock.RealClock{})
-	if err != nil {
-		y.t.Fatal(err)
-	}
+	s := y.api.Store(y.t, clock.RealClock{})
 	free, err := new(net.ListenConfig).Listen(y.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		y.t.Fatal(err)

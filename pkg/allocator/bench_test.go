@@ -23,7 +23,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -79,10 +78,7 @@ func (b *bench) rolls(revision string, pods int64) {
 // start starts a process in a pod.
 func (b *bench) start(pod string, change func(*allocator.Options)) *process {
 	b.t.Helper()
-	s, err := store.New(b.api.Config(), b.clk)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	s := b.api.Store(b.t, b.clk)
 	o := allocator.Options{Store: s, Pod: pod, Namespace: apifake.Namespace, Log: logr.Discard(), HandsOver: true, Publish: func(id identity.Identity) { b.publish(pod, id) }}
 	if change != nil {
 		change(&o)
@@ -90,6 +86,7 @@ func (b *bench) start(pod string, change func(*allocator.Options)) *process {
 	showsStops(b.t, &o)
 	ctx, end := context.WithCancel(b.t.Context())
 	p := &process{bench: b, pod: pod, end: end, done: make(chan error, 1)}
+	var err error
 	if p.alloc, err = allocator.New(ctx, o); err != nil {
 		b.t.Fatal(err)
 	}

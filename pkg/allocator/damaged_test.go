@@ -23,10 +23,7 @@ func atRead(t *testing.T) (*apifake.Server, *Allocator) {
 	pod := apifake.Holding("p0", 0)
 	pod.SetOwnerReferences(apifake.ControlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
 	api.Put(pod)
-	s, err := store.New(api.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := api.Store(t, clock.RealClock{})
 	a, err := New(t.Context(), Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, Log: logr.Discard(), Publish: func(identity.Identity) {}})
 	if err != nil {
 		t.Fatal(err)

@@ -124,10 +124,7 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	clk := doze(b)
 	b.pod("p0")
 	renewed := b.times(request(http.MethodPut, "/leases/"))
-	s, err := store.New(b.api.Config(), b.clk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := b.api.Store(t, b.clk)
 	a, err := allocator.New(t.Context(), allocator.Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, HandsOver: true, FenceAfter: allocator.MinFenceAfter})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/apifake"
@@ -75,10 +74,7 @@ func (b *bench) confirm(share receipt.Share, others receipt.Confirmed) {
 // still has a process with a clock that stands, so that it never lists receipts by itself.
 func still(t *testing.T, b *bench) func(*allocator.Options) {
 	t.Helper()
-	s, err := store.New(b.api.Config(), testclock.NewFakeClock(time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := b.api.Store(t, testclock.NewFakeClock(time.Now()))
 	return func(o *allocator.Options) { o.Store, o.Divides = s, true }
 }
 
@@ -191,10 +187,7 @@ func TestAnAgentListsNothingWhileTheServerIsBusy(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()
 	clk := testclock.NewFakeClock(time.Now())
-	s, err := store.New(b.api.Config(), clk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := b.api.Store(t, clk)
 	var asked, looks atomic.Int32
 	var busy atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {

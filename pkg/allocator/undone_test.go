@@ -14,7 +14,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -98,10 +97,7 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 			b.pod("other")
 			b.start("one", nil)
 			b.start("other", func(o *allocator.Options) {
-				s, err := store.New(b.api.Config(), ahead{b.clk, 48 * time.Hour})
-				if err != nil {
-					b.t.Fatal(err)
-				}
+				s := b.api.Store(b.t, ahead{b.clk, 48 * time.Hour})
 				o.Store = s
 			})
 		},

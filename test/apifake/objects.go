@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // Names of the objects that most tests need.
@@ -32,6 +33,11 @@ func Owner(count int64) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": Worker, "uid": OwnerUID, "generation": int64(1)},
 		"spec":     map[string]any{"replicas": count, "selector": map[string]any{"matchLabels": map[string]any{"app": Worker}}},
 	}}
+}
+
+// Ref names it.
+func Ref() store.Ref {
+	return store.Ref{APIVersion: Apps, Kind: Deployment, Namespace: Namespace, Name: Worker}
 }
 
 // Assigned is the Deployment with a map.

@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -69,6 +71,16 @@ func (s *Server) Close() {
 
 // Config is how a client finds the server.
 func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.http.URL, QPS: -1} }
+
+// Store is a client of the server.
+func (s *Server) Store(tb testing.TB, clk clock.Clock) *store.Store {
+	tb.Helper()
+	c, err := store.New(s.Config(), clk)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
 
 // Before has f see each request first, and answer it if it says so. f may use the server.
 func (s *Server) Before(f func(w http.ResponseWriter, r *http.Request) (answered bool)) {
