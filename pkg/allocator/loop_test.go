@@ -149,7 +149,7 @@ func TestAWatchThatIsBehind(t *testing.T) {
 		b := newBench(t, 1)
 		b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 			if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/"+resource) && q.Has("watch") && strings.HasPrefix(q.Get("fieldSelector"), "metadata.name=") {
-				q.Set("fieldSelector", "metadata.name=nobody")
+				q.Set("fieldSelector", "metadata.name=none")
 				r.URL.RawQuery = q.Encode()
 			}
 			return false

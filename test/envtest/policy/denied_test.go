@@ -90,7 +90,7 @@ func (s *scene) prepare(ctx context.Context) {
 	objects := workloadNames()
 	objects[pods] = s.own.Name
 	for resource, name := range objects {
-		object, err := admin.Resource(resource).Namespace(s.ns.Name).Patch(ctx, name, types.MergePatchType, []byte(keep), metav1.PatchOptions{FieldManager: "somebody"})
+		object, err := admin.Resource(resource).Namespace(s.ns.Name).Patch(ctx, name, types.MergePatchType, []byte(keep), metav1.PatchOptions{FieldManager: "another"})
 		Expect(err).NotTo(HaveOccurred())
 		applied := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"labels":{"example.com/applied":"yes"}}}`, object.GetAPIVersion(), object.GetKind(), name)
 		_, err = admin.Resource(resource).Namespace(s.ns.Name).Patch(ctx, name, types.ApplyPatchType, applied, metav1.PatchOptions{FieldManager: "gitops"})

@@ -130,7 +130,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 			annotate(strings.Replace(o.GetAnnotations()[receipt.Key], `"id":3`, `"id":4`, 1))(o)
 		}
 		stored(ctx, s.lease(s.own, free))
-		s.refused(ctx, s.marked, replaces(s.lease(s.own, free)), "which nobody holds")
+		s.refused(ctx, s.marked, replaces(s.lease(s.own, free)), "which no pod holds")
 		Expect(replaces(s.lease(s.own, four))(ctx, s.marked)).To(Succeed())
 	})
 

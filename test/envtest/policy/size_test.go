@@ -50,7 +50,7 @@ var _ = Describe("a marked account, about sizes,", Ordered, ContinueOnFailure, f
 		admin := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic.Resource(statefulSets).Namespace(s.ns.Name)
 		fill := func(key string, bytes int) {
 			patch := annotations(map[string]string{key: strings.Repeat("x", bytes)})
-			_, err := admin.Patch(ctx, "statefulset", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"})
+			_, err := admin.Patch(ctx, "statefulset", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "another"})
 			Expect(err).NotTo(HaveOccurred())
 		}
 		fill("example.com/large", 250_000)
