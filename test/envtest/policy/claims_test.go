@@ -48,7 +48,7 @@ func without(entries []metav1.ManagedFieldsEntry, manager string) []metav1.Manag
 }
 
 // forges sends an object with other managedFields, beside a change that is idalloc's.
-func forges(resource schema.GroupVersionResource, name string, by func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry) func(context.Context, actor) error {
+func forges(resource schema.GroupVersionResource, name string, by func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry) request {
 	return func(ctx context.Context, a actor) error {
 		return a.replace(ctx, resource, name, func(o *unstructured.Unstructured) {
 			key, value := assignment.Key, `{"0":"pod"}`
