@@ -56,7 +56,10 @@ func (y *yard) run(name string) (end func()) {
 }
 
 // again runs one in a pod that is there.
-func (y *yard) again(name string) (end func()) {
+func (y *yard) again(name string) (end func()) { return y.program(name, func(int) {}) }
+
+// program is again, with something that each call does before it returns.
+func (y *yard) program(name string, last func(number int)) (end func()) {
 	o := y.options(name)
 	ctx, cancel := context.WithCancel(y.t.Context())
 	done := make(chan error, 1)
@@ -65,6 +68,7 @@ func (y *yard) again(name string) (end func()) {
 			y.begin(name, p.Number)
 			defer y.end(p.Number)
 			<-ctx.Done()
+			last(p.Number)
 			return context.Cause(ctx)
 		})
 	}()

@@ -130,15 +130,6 @@ func TestWorkloadsOfAKindThatMayNotBeListed(t *testing.T) {
 	}
 }
 
-func TestAContainerThatIsBeingMadeIsNotWrong(t *testing.T) {
-	for _, reason := range []string{"PodInitializing", "ContainerCreating"} {
-		status := map[string]any{"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": reason}}}
-		if got := containerOf(status); len(got) > 0 {
-			t.Errorf("%s: %q", reason, got)
-		}
-	}
-}
-
 func TestWhatKubernetesSaysOfARolloutIsRead(t *testing.T) {
 	owner := apifake.Owner(1)
 	owner.Object["status"] = map[string]any{"observedGeneration": int64(1), "conditions": []any{

@@ -23,10 +23,7 @@ func TestAForeignPodLocksItsSlotAloneAndIsNamedOnce(t *testing.T) {
 		}
 		return false
 	})
-	labels := foreign.GetLabels()
-	delete(labels, "app")
-	foreign.SetLabels(labels)
-	b.api.Put(foreign)
+	b.api.Put(apifake.Released(foreign))
 	b.works("p0", nil)
 	b.until("the other slot", has(1))
 	planned := make(chan event.Planned, 99)

@@ -45,24 +45,10 @@ func crowd(o *unstructured.Unstructured, size int) *unstructured.Unstructured {
 	return o
 }
 
-// released takes the labels away that the owner selects.
-func released(o *unstructured.Unstructured) *unstructured.Unstructured {
-	labels := o.GetLabels()
-	delete(labels, "app")
-	o.SetLabels(labels)
-	return o
-}
-
 // lost is the holder of slot 0, "a", that has outlived its grace period.
-func lost(t *testing.T, strict bool) *unstructured.Unstructured {
-	t.Helper()
+func lost(strict bool) *unstructured.Unstructured {
 	o := apifake.Holding("a", 0)
-	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Strict = strict
-	o.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+	apifake.Says(o, receipt.Receipt{State: receipt.Locks, Strict: strict})
 	deadline := metav1.NewTime(apifake.Born())
 	o.SetDeletionTimestamp(&deadline)
 	return o
@@ -87,7 +73,7 @@ func TestSweep(t *testing.T) {
 	failed, evicted := apifake.Pod("b"), apifake.Pod("c")
 	failed.Object["status"] = map[string]any{"phase": "Failed"}
 	evicted.Object["status"] = map[string]any{"phase": "Failed", "reason": "Evicted"}
-	strict := lost(t, true)
+	strict := lost(true)
 	for name, tc := range map[string]struct {
 		owner *unstructured.Unstructured
 		pods  []*unstructured.Unstructured
@@ -116,7 +102,7 @@ func TestSweep(t *testing.T) {
 			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Pod("a")}, slots: onlyA,
 		},
 		"keeps the slot of a pod that was relabelled": {
-			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{released(apifake.Holding("a", 0))}, slots: onlyA,
+			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Released(apifake.Holding("a", 0))}, slots: onlyA,
 		},
 		"leaves alone who never used idalloc": {owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Pod("a")}},
 		"restores what the receipts say": {
@@ -133,7 +119,7 @@ func TestSweep(t *testing.T) {
 			owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{strict},
 			want: Result{Victims: []Victim{{0, "a", "its pod has outlived its grace period, and the Lease of the slot protects what it may still do"}}, Wrote: true}, slots: "{}",
 		},
-		"keeps that of one that is not strict": {owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{lost(t, false)}, slots: onlyA},
+		"keeps that of one that is not strict": {owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{lost(false)}, slots: onlyA},
 		"frees the dead where there is no room for more": {
 			owner: crowded, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)},
 			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Wrote: true}, slots: onlyA,

@@ -57,6 +57,14 @@ func Pod(name string) *unstructured.Unstructured {
 	return o
 }
 
+// Released takes the label away that the Deployment selects.
+func Released(pod *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := pod.GetLabels()
+	delete(labels, "app")
+	pod.SetLabels(labels)
+	return pod
+}
+
 // UIDOf is the UID that Pod gives.
 func UIDOf(name string) types.UID { return types.UID(name + "-uid") }
 

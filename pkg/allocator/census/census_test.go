@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -30,21 +29,13 @@ func read(t *testing.T, server *apifake.Server) (*store.Store, store.Owner) {
 	return s, owner
 }
 
-// released takes the labels away that the owner selects.
-func released(o *unstructured.Unstructured) *unstructured.Unstructured {
-	labels := o.GetLabels()
-	delete(labels, "app")
-	o.SetLabels(labels)
-	return o
-}
-
 func TestASurveyFindsTheOwnersPodsAndThoseWithALock(t *testing.T) {
 	server := apifake.New(t)
 	server.Put(apifake.Assigned(9, assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "dead"}}))
 	server.Put(apifake.Holding("a", 0))
-	server.Put(released(apifake.Holding("b", 1)))
+	server.Put(apifake.Released(apifake.Holding("b", 1)))
 	server.Put(apifake.Pod("c"))
-	server.Put(released(apifake.Pod("stranger")))
+	server.Put(apifake.Released(apifake.Pod("stranger")))
 	dead := apifake.Holding("dead", 2)
 	dead.Object["status"] = map[string]any{"phase": "Succeeded"}
 	server.Put(dead)
