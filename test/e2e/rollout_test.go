@@ -4,14 +4,12 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -72,26 +70,3 @@ func imageless(p corev1.Pod) bool {
 }
 
 func working(p corev1.Pod) bool { return p.Labels[idLabel] != "" }
-
-// becomeStatefulSet puts the same pods under a StatefulSet.
-func (w *workload) becomeStatefulSet() {
-	d := w.manifest.deployment
-	w.set = &appsv1.StatefulSet{
-		TypeMeta: d.TypeMeta, ObjectMeta: d.ObjectMeta,
-		Spec: appsv1.StatefulSetSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: d.Spec.Template},
-	}
-	w.set.Kind = "StatefulSet"
-	w.manifest.role.Rules[0].Resources = []string{"statefulsets"}
-}
-
-// rolledSet waits until every pod of the StatefulSet is of its newest revision and works under its ordinal.
-func (w *workload) rolledSet(ctx context.Context, n int) {
-	GinkgoHelper()
-	Expect(w.kubectl(ctx, "rollout", "status", "statefulset", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
-	for id := range n {
-		Eventually(func() (int, error) {
-			last, err := w.lastSample(fmt.Sprintf("%s-%d", name, id))
-			return last.ID, err
-		}).WithContext(ctx).Should(Equal(id))
-	}
-}

@@ -70,20 +70,10 @@ type workload struct {
 	namespace string
 	probes    string
 	manifest  *manifest
-	// set replaces the Deployment if there is one.
-	set *appsv1.StatefulSet
 	// overlaps: the spec is about one, and looks for it itself.
 	overlaps bool
 	// divides is the number of partitions; 0: its programs work under ids, and log these.
 	divides int
-}
-
-// kind is the owner's, as kubectl calls it.
-func (w *workload) kind() string {
-	if w.set != nil {
-		return "statefulset"
-	}
-	return "deployment"
 }
 
 // newWorkload makes the namespace and the probe directory; both go at the end of the specs.
@@ -96,7 +86,7 @@ func newWorkload(ctx context.Context, e example) *workload {
 	// The next specs shall have the machine for themselves, so this waits until all pods are gone; the
 	// namespace, which takes longer, is removed meanwhile.
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
-		Expect(w.kubectl(ctx, "delete", w.kind(), name, "--ignore-not-found", "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
+		Expect(w.kubectl(ctx, "delete", "deployment", name, "--ignore-not-found", "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
 		Expect(w.kubectl(ctx, "delete", "namespace", w.namespace, "--wait=false")).Error().NotTo(HaveOccurred())
 	}, NodeTimeout(patience))
 
@@ -146,13 +136,7 @@ func (w *workload) adapt() {
 // apply does what a user does with the manifests.
 func (w *workload) apply(ctx context.Context) {
 	GinkgoHelper()
-	var owner any = w.manifest.deployment
-	if w.set != nil {
-		d := w.manifest.deployment
-		w.set.ObjectMeta, w.set.Spec.Replicas, w.set.Spec.Template = d.ObjectMeta, d.Spec.Replicas, d.Spec.Template
-		owner = w.set
-	}
-	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, owner}}
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, w.manifest.deployment}}
 	b, err := json.Marshal(list)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(w.kubectlIn(ctx, string(b), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
@@ -175,7 +159,7 @@ func (w *workload) kubectlIn(ctx context.Context, stdin string, args ...string) 
 
 func (w *workload) scale(ctx context.Context, n string) {
 	GinkgoHelper()
-	Expect(w.kubectl(ctx, "scale", w.kind(), name, "--replicas="+n)).Error().NotTo(HaveOccurred())
+	Expect(w.kubectl(ctx, "scale", "deployment", name, "--replicas="+n)).Error().NotTo(HaveOccurred())
 }
 
 func (w *workload) deployment(ctx context.Context) (*appsv1.Deployment, error) {
