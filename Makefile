@@ -209,9 +209,8 @@ bench-groups: ## Measure how long partitions rest when pods, members of Kafka gr
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(PARTITIONS) run ./groups -out $(CURDIR)/bin/bench
 
 .PHONY: bench-policy
-bench-policy: ## Measure what the admission policy costs, a few minutes.
+bench-policy: ## Measure what the admission policy costs, a minute.
 	go -C $(POLICY) run .
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -count=1 -v ./test/envtest/policy -ginkgo.focus="policy's cost" -rounds=20
 
 .PHONY: bench-brokers
 bench-brokers: ## Measure how fast consumers empty the queues of a RabbitMQ while they come and go: a quarter of an hour.

@@ -14,31 +14,20 @@ import (
 
 // hangs runs a program in a pod whose function for one partition returns only when the returned channel is closed.
 func (y *yard) hangs(name string, partition int) (letGo chan struct{}) {
-	o := y.pod(name)
+	y.pod(name)
 	letGo = make(chan struct{})
-	ctx, cancel := context.WithCancel(y.t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- RunPartitions(ctx, o, func(ctx context.Context, p Partition) error {
-			y.begin(name, p.Number)
-			defer y.end(p.Number)
-			<-ctx.Done()
-			if p.Number == partition {
-				<-letGo
-			}
-			return context.Cause(ctx)
-		})
-	}()
+	end := y.program(name, func(number int) {
+		if number == partition {
+			<-letGo
+		}
+	})
 	y.t.Cleanup(func() {
-		cancel()
 		select {
 		case <-letGo:
 		default:
 			close(letGo)
 		}
-		if err := <-done; err != nil {
-			y.t.Error(err)
-		}
+		end()
 	})
 	return letGo
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/watch"
-	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
 var errBoom = errors.New("boom")
@@ -45,10 +45,10 @@ func closes(t *testing.T, i *idalloc.Instance) {
 
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	c := clusterOf(t)
-	c.put(object.Pods, "lonely", running())
-	c.put(object.Pods, "assigned", running(), func(meta object.Object) {
-		meta["labels"] = object.Object{"idalloc.dev/assign": "controller"}
-	})
+	c.api.Put(apifake.Pod("lonely"))
+	pod := apifake.Pod("assigned")
+	pod.SetLabels(map[string]string{receipt.AssignLabel: receipt.ByController})
+	c.api.Put(pod)
 	t.Setenv("POD_NAME", "")
 	nameless, lonely, assigned := c.options(), c.options(), c.options()
 	nameless.PodName, lonely.PodName, assigned.PodName = "", "lonely", "assigned"

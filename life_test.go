@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
 // Another pod may ask for the slot only where this process can know that its work has stopped.
@@ -240,7 +240,9 @@ func TestASecondInstanceOfThePodIsRefused(t *testing.T) {
 	c := clusterOf(t)
 	o := c.options()
 	o.PodName = "worker-" + strings.ToLower(rand.Text())
-	c.put(object.Pods, o.PodName, object.Object{}, controlledBy("StatefulSet", "worker"))
+	pod := apifake.Pod(o.PodName)
+	pod.SetOwnerReferences(apifake.ControlledBy("StatefulSet", "worker", "worker"))
+	c.api.Put(pod)
 	t.Setenv("POD_NAME", o.PodName)
 	for range 2 { // one after the other is right
 		first, err := idalloc.Start(t.Context(), o)

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -37,25 +35,13 @@ func newYard(t *testing.T) *yard {
 	owner := apifake.Owner(2)
 	owner.SetAnnotations(map[string]string{assignment.PartitionCountKey: "4"})
 	y.api.Put(owner)
-	set := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apifake.Apps, "kind": "ReplicaSet", "metadata": map[string]any{"name": "rs", "uid": "rs"},
-		"spec": map[string]any{"replicas": int64(2), "selector": map[string]any{"matchLabels": map[string]any{"app": apifake.Worker}}},
-	}}
-	set.SetOwnerReferences(controlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
-	y.api.Put(set)
+	y.api.Put(apifake.ReplicaSet("rs", "1"))
 	return y
-}
-
-func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
-	yes := true
-	return []metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: uid, Controller: &yes}}
 }
 
 // pod makes a pod and returns its options.
 func (y *yard) pod(name string) Options {
-	pod := apifake.Pod(name)
-	pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
-	y.api.Put(pod)
+	y.api.Put(apifake.PodOf(name, "rs"))
 	return y.options(name)
 }
 
@@ -70,7 +56,10 @@ func (y *yard) run(name string) (end func()) {
 }
 
 // again runs one in a pod that is there.
-func (y *yard) again(name string) (end func()) {
+func (y *yard) again(name string) (end func()) { return y.program(name, func(int) {}) }
+
+// program is again, with something that each call does before it returns.
+func (y *yard) program(name string, last func(number int)) (end func()) {
 	o := y.options(name)
 	ctx, cancel := context.WithCancel(y.t.Context())
 	done := make(chan error, 1)
@@ -79,6 +68,7 @@ func (y *yard) again(name string) (end func()) {
 			y.begin(name, p.Number)
 			defer y.end(p.Number)
 			<-ctx.Done()
+			last(p.Number)
 			return context.Cause(ctx)
 		})
 	}()
@@ -174,12 +164,7 @@ func TestAProgramThatDiesForTheThirdTimeLeavesItsPartitionsToOthers(t *testing.T
 	y := newYard(t)
 	y.pod("b")
 	y.api.Change(apifake.Pods, "b", func(o *unstructured.Unstructured) {
-		share := receipt.Share{ID: 1, Of: 4, Partitions: placement.Of(2, 3)}
-		locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: share, Rank: 3, Write: "w"}
-		o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
-		labels := o.GetLabels()
-		labels[receipt.IDLabel], labels[receipt.OwnerLabel] = "1", assignment.OwnerLabelValue(locks.Owner)
-		o.SetLabels(labels)
+		apifake.Says(o, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: 1, Of: 4, Partitions: placement.Of(2, 3)}, Rank: 3})
 	})
 	y.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 		o.SetAnnotations(map[string]string{

@@ -2,149 +2,77 @@ package idalloc_test
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/test/simulation/object"
-	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// worker0 is the pod of most tests.
-const worker0 = "worker-0"
+const (
+	// worker0 is the pod of most tests.
+	worker0 = "worker-0"
+	// set is the kind of its workload.
+	set = "ReplicaSet"
+)
 
 // cluster is an API server with the ReplicaSet "worker" of three replicas and its pod "worker-0". In a real pod there is no cluster to make: the
 // zero Options find the API server and the pod's name.
 type cluster struct {
-	api  *server.Standalone
-	http *httptest.Server
-	// end ends the watches, and ended is closed then.
-	end   context.CancelFunc
-	ended <-chan struct{}
-
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at every change
-	// refused, if set, is called in place of each patch, which fails then.
-	refused func()
-	// vanished has each connection break.
-	vanished bool
+	api *apifake.Server
+	// end ends what waits for a change, and ended says so.
+	end context.CancelFunc
+	ctx context.Context //nolint:containedctx // of the cluster's life
 }
 
-// running is what a pod has that runs.
-func running() object.Object { return object.Object{"status": object.Object{"phase": "Running"}} }
-
 func newCluster() *cluster {
-	c := &cluster{api: server.NewStandalone(), changed: make(chan struct{})}
-	c.put(object.ReplicaSets, "worker", object.Object{"spec": replicas("worker", 3)})
-	c.put(object.Pods, worker0, running(), controlledBy("ReplicaSet", "worker"))
-	ctx, end := context.WithCancel(context.Background())
-	c.end, c.ended = end, ctx.Done()
-	proxy := &httputil.ReverseProxy{Transport: c.api, Rewrite: func(*httputil.ProxyRequest) {}}
-	c.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(w, r, proxy) }))
-	c.http.Config.BaseContext = func(net.Listener) context.Context { return ctx }
-	c.http.Start()
+	c := &cluster{api: apifake.Start()}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	c.api.Put(workload(set, apifake.Worker, 3))
+	c.api.Put(apifake.PodOf(worker0, apifake.Worker))
 	return c
 }
 
-// replicas is the specification of a workload whose pods have the label app.
-func replicas(app string, count int64) object.Object {
-	return object.Object{"replicas": count, "selector": object.Object{"matchLabels": object.Object{"app": app}}}
-}
-
-// controlledBy is a change of an object before it is stored.
-func controlledBy(kind, name string) func(meta object.Object) {
-	return func(meta object.Object) {
-		meta["ownerReferences"] = []any{object.Object{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": true}}
-	}
-}
-
-// put stores an object that idalloc wrote just now. Its UID is its name.
-func (c *cluster) put(resource, name string, o object.Object, changes ...func(meta object.Object)) {
-	k := object.KindOf(resource)
-	meta := object.Object{
-		"name": name, "namespace": server.Namespace, "uid": name, "labels": object.Object{"app": "worker"},
-		"managedFields": []any{object.Object{"manager": assignment.FieldManager, "operation": "Update", "time": time.Now().UTC().Format(time.RFC3339)}},
-	}
-	for _, change := range changes {
-		change(meta)
-	}
-	o["apiVersion"], o["kind"], o["metadata"] = k.APIVersion, k.Name, meta
-	c.do(func(in *server.Server) { in.Put(k, o, server.Writer{Manager: assignment.FieldManager, Restores: true}) })
-}
-
-// do uses the server, and says that something has changed.
-func (c *cluster) do(f func(*server.Server)) {
-	c.api.Alone(f)
-	c.tell()
-}
-
-func (c *cluster) tell() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// serve answers a request.
-func (c *cluster) serve(w http.ResponseWriter, r *http.Request, proxy http.Handler) {
-	c.mu.Lock()
-	vanished, refused := c.vanished, c.refused
-	c.mu.Unlock()
-	switch {
-	case vanished:
-		panic(http.ErrAbortHandler)
-	case refused != nil && r.Method == http.MethodPatch:
-		refused()
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = w.Write(server.Refuse(http.StatusForbidden, string(metav1.StatusReasonForbidden), "not allowed").Body) // the client may be gone
-		return
-	}
-	proxy.ServeHTTP(w, r)
-	if r.Method != http.MethodGet {
-		c.tell()
-	}
+// workload is one whose pods have its name as their label app. Its UID is its name.
+func workload(kind, name string, count int64) *unstructured.Unstructured {
+	o := apifake.Owner(count)
+	o.SetKind(kind)
+	o.SetName(name)
+	o.SetUID(types.UID(name))
+	o.Object["spec"] = map[string]any{"replicas": count, "selector": map[string]any{"matchLabels": map[string]any{"app": name}}}
+	return o
 }
 
 // options are those of the pod worker-0.
 func (c *cluster) options() idalloc.Options {
-	return idalloc.Options{PodName: worker0, PodNamespace: server.Namespace, Config: &rest.Config{Host: c.http.URL}, Log: discard}
+	return idalloc.Options{PodName: worker0, PodNamespace: apifake.Namespace, Config: c.api.Config(), Log: discard}
 }
 
 func (c *cluster) close() {
 	c.end()
-	c.http.CloseClientConnections()
-	c.http.Close()
+	c.api.Close()
 }
 
 // scale sets the number of replicas.
 func (c *cluster) scale(count int64) {
-	c.do(func(in *server.Server) {
-		in.Change(object.ReplicaSets, "worker", server.Writer{Manager: "kubectl"}, func(o object.Object) { o["spec"] = replicas("worker", count) })
+	c.api.Change(set, apifake.Worker, func(o *unstructured.Unstructured) {
+		o.Object["spec"] = workload(set, apifake.Worker, count).Object["spec"]
 	})
 }
 
 // slots is what the workload's map says.
-func (c *cluster) slots() (text string) {
-	c.api.Alone(func(in *server.Server) {
-		text = object.Annotation(in.Get(object.ReplicaSets, "worker").Object, assignment.Key)
-	})
-	return text
+func (c *cluster) slots() string {
+	return c.api.Get(set, apifake.Worker).GetAnnotations()[assignment.Key]
 }
 
 // receiptText is what stands on a pod.
-func (c *cluster) receiptText(pod string) (text string) {
-	c.api.Alone(func(in *server.Server) { text = object.Annotation(in.Get(object.Pods, pod).Object, receipt.Key) })
-	return text
+func (c *cluster) receiptText(pod string) string {
+	return c.api.Get(apifake.Pods, pod).GetAnnotations()[receipt.Key]
 }
 
 // receiptOf is what a pod says. One that says nothing, or that cannot be read, locks nothing.
@@ -155,28 +83,22 @@ func (c *cluster) receiptOf(pod string) receipt.Receipt {
 
 // refuse has each patch fail from now on, after a call of f.
 func (c *cluster) refuse(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refused = f
+	c.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch {
+			return false
+		}
+		f()
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "not allowed")
+		return true
+	})
 }
 
 // unlocked returns a channel that is closed when the receipt of the pod locks no slot.
 func (c *cluster) unlocked(pod string) <-chan struct{} {
 	unlocked := make(chan struct{})
 	go func() {
-		for {
-			c.mu.Lock()
-			changed := c.changed
-			c.mu.Unlock()
-			if c.receiptOf(pod).State != receipt.Locks {
-				close(unlocked)
-				return
-			}
-			select {
-			case <-changed:
-			case <-c.ended:
-				return
-			}
+		if c.api.Await(c.ctx, func() bool { return c.receiptOf(pod).State != receipt.Locks }) {
+			close(unlocked)
 		}
 	}()
 	return unlocked
@@ -186,49 +108,32 @@ func (c *cluster) unlocked(pod string) <-chan struct{} {
 // while it held the slot. The old revision's pod "site-old" has given the slot up before, and waits.
 func (c *cluster) roll() {
 	const owner = "Deployment/site"
-	label := func(meta object.Object) { meta["labels"] = object.Object{"app": "site"} }
-	c.put(object.Deployments, "site", object.Object{
-		"spec": replicas("site", 1), "status": object.Object{"replicas": int64(2), "updatedReplicas": int64(1)},
-	}, annotated(assignment.State{Slots: assignment.Slots{0: "site-new"}}.Encode()))
+	site := workload(apifake.Deployment, "site", 1)
+	site.Object["status"] = map[string]any{"replicas": int64(2), "updatedReplicas": int64(1)}
+	site.SetAnnotations(assignment.State{Slots: assignment.Slots{0: "site-new"}}.Encode())
+	c.api.Put(site)
 	for name, r := range map[string]receipt.Receipt{
 		"site-new": {State: receipt.Locks, Share: receipt.Share{ID: 0}},
 		"site-old": {State: receipt.GaveUp, Rank: 1},
 	} {
-		r.UID, r.Owner, r.Write = name, owner, "1"
-		c.put(object.ReplicaSets, name, object.Object{"spec": replicas("site", 1)}, controlledBy("Deployment", "site"))
-		locked := func(meta object.Object) {
-			if r.State == receipt.Locks {
-				meta["labels"] = object.Object{"app": "site", receipt.IDLabel: "0", receipt.OwnerLabel: assignment.OwnerLabelValue(owner)}
-			}
+		replicas := workload(set, name, 1)
+		replicas.SetOwnerReferences(apifake.ControlledBy(apifake.Deployment, "site", "site"))
+		c.api.Put(replicas)
+		pod := apifake.PodOf(name, name)
+		r.UID, r.Owner, r.Write = string(pod.GetUID()), owner, "1"
+		pod.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+		pod.SetLabels(map[string]string{"app": "site"})
+		if r.State == receipt.Locks {
+			pod.SetLabels(map[string]string{"app": "site", receipt.IDLabel: "0", receipt.OwnerLabel: assignment.OwnerLabelValue(owner)})
 		}
-		c.put(object.Pods, name, running(),
-			label, locked, controlledBy("ReplicaSet", name), annotated(map[string]string{receipt.Key: r.Encode()}))
-	}
-}
-
-// annotated is a change of an object before it is stored.
-func annotated(with map[string]string) func(meta object.Object) {
-	return func(meta object.Object) {
-		all := object.Object{}
-		for key, text := range with {
-			all[key] = text
-		}
-		meta["annotations"] = all
+		pod.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: assignment.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: new(metav1.Now())}})
+		c.api.Put(pod)
 	}
 }
 
 // replace puts another pod of the same name into the place of worker-0.
 func (c *cluster) replace() {
-	c.do(func(in *server.Server) { in.Remove(in.Get(object.Pods, worker0)) })
-	c.put(object.Pods, worker0, running(), controlledBy("ReplicaSet", "worker"),
-		func(meta object.Object) { meta["uid"] = "another" })
-}
-
-// vanish has each connection break from now on, or no more.
-func (c *cluster) vanish(vanished bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.vanished = vanished; vanished {
-		c.http.CloseClientConnections()
-	}
+	pod := apifake.PodOf(worker0, apifake.Worker)
+	pod.SetUID("another")
+	c.api.Put(pod)
 }

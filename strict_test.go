@@ -130,14 +130,14 @@ func TestWorkThatOnlyWaitsIsFenced(t *testing.T) {
 		}
 		derived, cancel := context.WithCancel(ctx) // it does not ask Err of the context that it is derived from
 		defer cancel()
-		c.vanish(true)
+		c.api.Away(true)
 		m.suspend(2 * time.Minute)
 		m.resume()
 		<-derived.Done()
 		if cause := context.Cause(derived); !errors.Is(cause, idalloc.ErrFenced) {
 			t.Errorf("the work ends because of %v", cause)
 		}
-		c.vanish(false)
+		c.api.Away(false)
 		return derived.Err()
 	})
 	if err != nil || calls != 2 {
@@ -174,7 +174,7 @@ func TestAnInstanceIsFencedByTheClock(t *testing.T) {
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(held), "idalloc_id_held"); err != nil {
 		t.Error(err)
 	}
-	c.vanish(true)
+	c.api.Away(true)
 	m.resume()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -186,7 +186,7 @@ func TestAnInstanceIsFencedByTheClock(t *testing.T) {
 			break
 		}
 	}
-	c.vanish(false)
+	c.api.Away(false)
 	if id, err := i.Wait(t.Context()); err != nil || id.ID != 0 {
 		t.Errorf("with contact again: %v, %v", id, err)
 	}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -77,7 +75,7 @@ func TestCompletionOfKinds(t *testing.T) {
 func TestWhatAContainerSaysHasNoEffectOnATerminal(t *testing.T) {
 	api := apifake.New(t)
 	pod := apifake.Pod("a")
-	pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "StatefulSet", Name: "s", UID: "s", Controller: new(true)}})
+	pod.SetOwnerReferences(apifake.ControlledBy("StatefulSet", "s", "s"))
 	said := map[string]any{"reason": "Error", "message": "\x1b[2J\x1b]0;all is well\a"}
 	pod.Object["status"] = map[string]any{"phase": "Pending", "containerStatuses": []any{map[string]any{"name": "main", "state": map[string]any{"waiting": said}}}}
 	api.Put(pod)

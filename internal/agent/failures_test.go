@@ -19,7 +19,6 @@ import (
 
 	"github.com/idalloc/idalloc/internal/child"
 	"github.com/idalloc/idalloc/internal/hook"
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -27,13 +26,8 @@ import (
 func failing(t *testing.T, dir string) (b *watchWork, ends *[]error) {
 	t.Helper()
 	ends = &[]error{}
-	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
-	a, err := newAgent(o, func(err error) { *ends = append(*ends, err) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = &watchWork{agent: a}
-	a.work = b
+	b = watcherOf(anAgent(t, optionsOf(dir)))
+	b.fail = func(err error) { *ends = append(*ends, err) }
 	return b, ends
 }
 

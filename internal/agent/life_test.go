@@ -15,8 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -24,7 +22,6 @@ import (
 	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -44,12 +41,7 @@ func newYard(t *testing.T, annotations map[string]string) *yard {
 	owner := apifake.Owner(2)
 	owner.SetAnnotations(annotations)
 	y.api.Put(owner)
-	set := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apifake.Apps, "kind": "ReplicaSet", "metadata": map[string]any{"name": "rs", "uid": "rs"},
-		"spec": map[string]any{"replicas": int64(2), "selector": map[string]any{"matchLabels": map[string]any{"app": apifake.Worker}}},
-	}}
-	set.SetOwnerReferences(controlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
-	y.api.Put(set)
+	y.api.Put(apifake.ReplicaSet("rs", "1"))
 	y.add("a")
 	y.add("b")
 	return y
@@ -58,15 +50,8 @@ func newYard(t *testing.T, annotations map[string]string) *yard {
 // add makes a pod.
 func (y *yard) add(name string) {
 	y.t.Helper()
-	pod := apifake.Pod(name)
-	pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
-	y.api.Put(pod)
+	y.api.Put(apifake.PodOf(name, "rs"))
 	y.dirs[name] = y.t.TempDir()
-}
-
-func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
-	yes := true
-	return []metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: uid, Controller: &yes}}
 }
 
 // watch starts a watcher in a pod. The returned function ends it, as a restart of its container does.
@@ -87,10 +72,7 @@ func (y *yard) watch(pod string, partitions bool, hooks Hooks) (end func()) {
 // options are those of a watcher in a pod.
 func (y *yard) options(pod string, partitions bool) Options {
 	y.t.Helper()
-	s, err := store.New(y.api.Config(), clock.RealClock{})
-	if err != nil {
-		y.t.Fatal(err)
-	}
+	s := y.api.Store(y.t, clock.RealClock{})
 	free, err := new(net.ListenConfig).Listen(y.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		y.t.Fatal(err)
@@ -191,10 +173,7 @@ func TestASlotIsSaidToBeGivenIfThereWasOneAndOnce(t *testing.T) {
 				said = append(said, args)
 			}
 		}, funcr.Options{})
-		a, err := newAgent(o, func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := anAgent(t, o)
 		a.work = noWork{}
 		alloc, err := a.newAllocator(t.Context())
 		if err != nil {

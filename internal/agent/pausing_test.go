@@ -4,10 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/go-logr/logr"
-
 	"github.com/idalloc/idalloc/internal/serve"
-	"github.com/idalloc/idalloc/pkg/allocator"
 )
 
 func TestOnlyTheLastWishToPauseCounts(t *testing.T) {
@@ -56,18 +53,14 @@ func TestAnotherPodsPauseIsNotThisOnes(t *testing.T) {
 	b, _ := beginning(t, dir)
 	b.pausedBy(serve.NewServer(":0", b.hub, nil))
 	must(t, b.pausing.pause(true))
-	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", Log: logr.Discard()}}
-	a, err := newAgent(o, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = &watchWork{agent: a}
-	a.work = b
+	o := optionsOf(dir)
+	o.Allocator.PodUID = ""
+	b = watcherOf(anAgent(t, o))
 	b.pausedBy(serve.NewServer(":0", b.hub, nil))
 	if !b.o.Allocator.Paused {
 		t.Error("it may be this pod that was paused")
 	}
-	must(t, errors.Join(a.dir.adopt("uid-2"), b.begin()))
+	must(t, errors.Join(b.dir.adopt("uid-2"), b.begin()))
 	if len(b.pausing.wishes) != 1 || <-b.pausing.wishes {
 		t.Error("it stays paused")
 	}

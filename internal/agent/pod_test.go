@@ -182,10 +182,7 @@ func TestTheTimeoutEndsAWaitForTheAPIServer(t *testing.T) {
 
 func TestTheTimeoutIsForTheFirstIDOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, err := newAgent(Options{Timeout: time.Minute, Allocator: asked(t, away)}, func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := anAgent(t, Options{Timeout: time.Minute, Allocator: asked(t, away)})
 		a.work = noWork{}
 		a.publish(held())
 		ctx, cancel := context.WithCancelCause(t.Context())

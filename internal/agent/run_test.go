@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/internal/child"
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -36,11 +35,9 @@ func TestFencedIsDeadInTime(t *testing.T) {
 // running starts a process of worker-0 that runs a command and shows its identities in a directory.
 func running(t *testing.T, dir string, fenceAfter time.Duration) *runWork {
 	t.Helper()
-	o := Options{Dir: dir, FenceAfter: fenceAfter, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
-	a, err := newAgent(o, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := optionsOf(dir)
+	o.FenceAfter = fenceAfter
+	a := anAgent(t, o)
 	must(t, a.dir.adopt(podUID))
 	c := &runWork{agent: a, follower: child.NewFollower(child.Options{Log: logr.Discard()})}
 	a.work = c

@@ -382,16 +382,14 @@ func TestADrainCommandHearsWhatIsToStop(t *testing.T) {
 func TestACommandHasStoppedWhenTheFilesDoNotNameThePart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		o := Options{Dir: dir, MoveDelay: time.Hour, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
-		a, err := newAgent(o, func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := optionsOf(dir)
+		o.MoveDelay = time.Hour
+		a := anAgent(t, o)
 		c := &runWork{agent: a, follower: child.NewFollower(child.Options{OnPartitions: child.RestartOnPartitions, Log: logr.Discard()})}
 		a.work = c
 		a.publish(dividing(placement.Between(0, 3), placement.Of(3), 1))
 		begin := time.Now()
-		err = c.stop(t.Context(), allocator.Stop{Partitions: placement.Of(3), Number: 1})
+		err := c.stop(t.Context(), allocator.Stop{Partitions: placement.Of(3), Number: 1})
 		if took := time.Since(begin); err != nil || took != time.Hour {
 			t.Errorf("stop is %v after %s: other containers read the files", err, took)
 		}

@@ -87,19 +87,31 @@ func beginning(t *testing.T, dir string) (b *watchWork, left bool) {
 // beginningOf starts a process of a pod that is told one UID, perhaps none, and hears another one from the API server.
 func beginningOf(t *testing.T, dir string, told types.UID, heard string) (b *watchWork, left bool) {
 	t.Helper()
-	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: told, Log: logr.Discard()}}
-	a, err := newAgent(o, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = &watchWork{agent: a}
-	a.work = b
-	if left, err = b.recall(); err != nil {
-		t.Fatal(err)
-	}
-	must(t, a.dir.adopt(heard))
-	must(t, b.begin())
+	o := optionsOf(dir)
+	o.Allocator.PodUID = told
+	b = watcherOf(anAgent(t, o))
+	left, err := b.recall()
+	must(t, err, b.dir.adopt(heard), b.begin())
 	return b, left
+}
+
+// optionsOf are those of worker-0 with a directory.
+func optionsOf(dir string) Options {
+	return Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
+}
+
+// anAgent is one that does not fail.
+func anAgent(t *testing.T, o Options) *agent {
+	t.Helper()
+	a, err := newAgent(o, func(err error) { t.Error(err) })
+	must(t, err)
+	return a
+}
+
+func watcherOf(a *agent) *watchWork {
+	b := &watchWork{agent: a}
+	a.work = b
+	return b
 }
 
 func withdrawn(state identity.State) identity.Identity { return held().Without(state) }

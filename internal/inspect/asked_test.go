@@ -45,10 +45,7 @@ func asking(t *testing.T, denied func(r *http.Request) bool, objects ...*unstruc
 		}
 		return true
 	})
-	s, err := store.New(server.Config(), testclock.NewFakeClock(apifake.Born()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := server.Store(t, testclock.NewFakeClock(apifake.Born()))
 	return s
 }
 
@@ -56,7 +53,7 @@ func nothing(*http.Request) bool { return false }
 
 // below returns an object with a controller.
 func below(o *unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: "c", Controller: new(true)}})
+	o.SetOwnerReferences(apifake.ControlledBy(kind, name, "c"))
 	return o
 }
 
@@ -128,17 +125,8 @@ func TestWorkloadsOfAKindThatMayNotBeListed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `verb "list" on resource "jobs"`) {
 		t.Errorf("the error is %v", err)
 	}
-	if want := []store.Ref{{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}}; !slices.Equal(found, want) {
+	if want := []store.Ref{apifake.Ref()}; !slices.Equal(found, want) {
 		t.Errorf("found %v; a ReplicaSet of a Deployment has a copy of its annotations", found)
-	}
-}
-
-func TestAContainerThatIsBeingMadeIsNotWrong(t *testing.T) {
-	for _, reason := range []string{"PodInitializing", "ContainerCreating"} {
-		status := map[string]any{"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": reason}}}
-		if got := containerOf(status); len(got) > 0 {
-			t.Errorf("%s: %q", reason, got)
-		}
 	}
 }
 
@@ -160,7 +148,7 @@ func TestVerifyDoesNotNeedToListLeases(t *testing.T) {
 	holder.SetAnnotations(map[string]string{receipt.Key: text})
 	for denied, notes := range map[string]int{"leases": 1, "": 0} {
 		s := asking(t, func(r *http.Request) bool { return path.Base(r.URL.Path) == denied }, apifake.Assigned(1, held), holder)
-		ref := store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}
+		ref := apifake.Ref()
 		if denied == "" {
 			_, err := s.PutLease(t.Context(), ref, store.Lease{ID: 0, Holder: "worker-a-uid", Pod: "worker-a", Lasts: 40 * time.Second, Renewed: apifake.Born()})
 			if err != nil {

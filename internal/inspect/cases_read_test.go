@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/cases"
 )
 
 // scene is a snapshot as the lines of a case tell it.
@@ -29,7 +29,7 @@ func newScene(texts ...string) (s scene, err error) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		if err := s.terms().read(line); err != nil {
+		if err := s.terms().Read(line); err != nil {
 			return s, fmt.Errorf("%q: %w", line, err)
 		}
 	}
@@ -40,37 +40,37 @@ func newScene(texts ...string) (s scene, err error) {
 }
 
 // terms are the lines about the workload. "free 1" removes the entry of id 1 and its pod, and "owns 1=none" says that id 1 is no member.
-func (s *scene) terms() terms {
+func (s *scene) terms() cases.Terms {
 	o, state := &s.owner, &s.owner.Record.State
-	return terms{
+	return cases.Terms{
 		"settled":         func(rest string) error { n, err := strconv.Atoi(rest); s.snapshot = settledPods(n); return err },
-		"kind":            text(&o.Kind),
-		"count":           count(&o.Count),
+		"kind":            cases.Text(&o.Kind),
+		"count":           cases.Number(&o.Count),
 		"now":             moment(&s.now),
 		"written":         moment(&s.written),
 		"changed":         moment(&s.changed),
 		"map":             slotsTo(&state.Slots),
-		"no map":          just(func() { o.Record = assignment.Record{} }),
+		"no map":          cases.Just(func() { o.Record = assignment.Record{} }),
 		"no entry":        func(rest string) error { id, err := strconv.Atoi(rest); delete(state.Slots, id); return err },
 		"free":            func(rest string) error { id, err := strconv.Atoi(rest); s.free(id); return err },
 		"requests":        slotsTo(&state.Handover),
 		"damaged":         s.readDamage,
-		"max unavailable": count(&o.Rollout.MaxUnavailable),
-		"max surge":       count(&o.Rollout.MaxSurge),
-		"blocks below":    count(&o.Rollout.BlocksBelow),
-		"current":         text(&s.rollout.current),
+		"max unavailable": cases.Number(&o.Rollout.MaxUnavailable),
+		"max surge":       cases.Number(&o.Rollout.MaxSurge),
+		"blocks below":    cases.Number(&o.Rollout.BlocksBelow),
+		"current":         cases.Text(&s.rollout.current),
 		"outdated":        func(rest string) error { s.rollout.outdated[rest] = true; return nil },
-		"overdue":         text(&s.rollout.overdue),
-		"finished":        just(func() { s.rollout.finished = true }),
-		"evict":           text(&s.evict),
-		"copied":          text(&s.copied),
+		"overdue":         cases.Text(&s.rollout.overdue),
+		"finished":        cases.Just(func() { s.rollout.finished = true }),
+		"evict":           cases.Text(&s.evict),
+		"copied":          cases.Text(&s.copied),
 		"lease":           s.readLease,
-		"leases denied":   just(func() { s.leases = leases{denied: errors.New("no")} }),
+		"leases denied":   cases.Just(func() { s.leases = leases{denied: errors.New("no")} }),
 		"account":         s.readAccount,
 		"wants":           s.readWants,
 		"row":             s.readRow,
 		"owns":            s.readOwns,
-		"no row":          just(func() { state.Row = nil }),
+		"no row":          cases.Just(func() { state.Row = nil }),
 		"pod":             s.readPods,
 		"pods":            s.readPods,
 		"gone": func(rest string) error {
@@ -95,7 +95,7 @@ func (s *scene) readPods(rest string) error {
 			s.add(name)
 		}
 		if is != "" {
-			s.edit(name, func(p *pod) { err = s.podTerms(p).parts(is) })
+			s.edit(name, func(p *pod) { err = s.podTerms(p).Parts(is) })
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func (s *scene) readPods(rest string) error {
 
 // podTerms are what may be said of a pod, as in "pods y z: waits, ordinal 2". "made room" says that a pod gave its id up and waits again, and "of" is
 // followed by the UID of its controller.
-func (s *scene) podTerms(p *pod) terms {
+func (s *scene) podTerms(p *pod) cases.Terms {
 	r := &p.Receipt
 	elsewhere := func(state receipt.State) func() {
 		return func() {
@@ -111,57 +111,57 @@ func (s *scene) podTerms(p *pod) terms {
 			p.elsewhere = receipt.Receipt{UID: p.UID, Owner: "ReplicaSet/worker-5d9", State: state, Share: receipt.Share{ID: 4}}
 		}
 	}
-	return terms{
+	return cases.Terms{
 		"receipt": func(rest string) error {
 			*r = receipt.Receipt{UID: p.UID, Owner: s.owner.String(), State: receipt.Locks}
-			return count(&r.Share.ID)(rest)
+			return cases.Number(&r.Share.ID)(rest)
 		},
-		"no receipt": just(func() { *r = receipt.Receipt{Share: receipt.Nothing()} }),
-		"waits":      just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()} }),
-		"gave up":    just(func() { *r = receipt.Receipt{State: receipt.GaveUp, Share: receipt.Nothing(), Rank: 1} }),
-		"made room":  just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing(), Rank: 1} }),
+		"no receipt": cases.Just(func() { *r = receipt.Receipt{Share: receipt.Nothing()} }),
+		"waits":      cases.Just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()} }),
+		"gave up":    cases.Just(func() { *r = receipt.Receipt{State: receipt.GaveUp, Share: receipt.Nothing(), Rank: 1} }),
+		"made room":  cases.Just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing(), Rank: 1} }),
 		"unreadable": func(rest string) error {
 			p.damage, *r = `annotation idalloc.dev/receipt: not a receipt: "x"`, receipt.Receipt{State: receipt.Unreadable, Share: receipt.Nothing()}
 			if rest == "" {
 				return nil
 			}
-			return count(&r.Share.ID)(rest)
+			return cases.Number(&r.Share.ID)(rest)
 		},
-		"wrong labels":      just(func() { p.damage = "labels x" }),
-		"hands over":        just(func() { r.HandsOver = true }),
-		"keeps its id":      just(func() { r.HandsOver = false }),
-		"strict":            just(func() { r.Strict = true }),
-		"rank":              count(&r.Rank),
+		"wrong labels":      cases.Just(func() { p.damage = "labels x" }),
+		"hands over":        cases.Just(func() { r.HandsOver = true }),
+		"keeps its id":      cases.Just(func() { r.HandsOver = false }),
+		"strict":            cases.Just(func() { r.Strict = true }),
+		"rank":              cases.Number(&r.Rank),
 		"works on":          func(rest string) (err error) { r.Share.Of = 6; r.Share.Partitions, err = set(rest); return err },
-		"abstains":          just(func() { r.Share.Of, r.Share.Partitions = 0, placement.Set{} }),
+		"abstains":          cases.Just(func() { r.Share.Of, r.Share.Partitions = 0, placement.Set{} }),
 		"still works on":    func(rest string) (err error) { r.Share.Of = 0; r.Share.Partitions, err = set(rest); return err },
-		"works elsewhere":   just(elsewhere(receipt.Locks)),
-		"waits elsewhere":   just(elsewhere(receipt.Waits)),
-		"gave up elsewhere": just(elsewhere(receipt.GaveUp)),
-		"terminating":       just(func() { p.Terminating = true }),
+		"works elsewhere":   cases.Just(elsewhere(receipt.Locks)),
+		"waits elsewhere":   cases.Just(elsewhere(receipt.Waits)),
+		"gave up elsewhere": cases.Just(elsewhere(receipt.GaveUp)),
+		"terminating":       cases.Just(func() { p.Terminating = true }),
 		"deadline":          moment(&p.Deadline),
-		"ready":             just(func() { p.ready = true }),
-		"graceless":         just(func() { p.graceless = true }),
-		"phase":             text(&p.phase),
-		"node":              text(&p.node),
+		"ready":             cases.Just(func() { p.ready = true }),
+		"graceless":         cases.Just(func() { p.graceless = true }),
+		"phase":             cases.Text(&p.phase),
+		"node":              cases.Text(&p.node),
 		"created":           moment(&p.Created),
 		"written":           moment(&p.written),
-		"uid":               text(&p.UID),
-		"account":           text(&p.account),
-		"revision":          text(&p.revision),
-		"controller":        text(&p.controller),
-		"no controller":     just(func() { p.controller = "" }),
-		"of":                text(&p.Controller),
-		"template":          text(&p.template),
-		"relabelled":        just(func() { p.Owned = false }),
-		"ordinal":           count(&p.Ordinal),
-		"condemned":         just(func() { p.Condemned = true }),
-		"not condemned":     just(func() { p.Condemned = false }),
-		"gated":             just(func() { p.byController, p.gated, p.phase = true, true, "Pending" }),
-		"ungated":           just(func() { p.byController, p.gated = true, false }),
+		"uid":               cases.Text(&p.UID),
+		"account":           cases.Text(&p.account),
+		"revision":          cases.Text(&p.revision),
+		"controller":        cases.Text(&p.controller),
+		"no controller":     cases.Just(func() { p.controller = "" }),
+		"of":                cases.Text(&p.Controller),
+		"template":          cases.Text(&p.template),
+		"relabelled":        cases.Just(func() { p.Owned = false }),
+		"ordinal":           cases.Number(&p.Ordinal),
+		"condemned":         cases.Just(func() { p.Condemned = true }),
+		"not condemned":     cases.Just(func() { p.Condemned = false }),
+		"gated":             cases.Just(func() { p.byController, p.gated, p.phase = true, true, "Pending" }),
+		"ungated":           cases.Just(func() { p.byController, p.gated = true, false }),
 		"gate":              func(rest string) error { p.gates = append(p.gates, rest); return nil },
-		"given":             text(&p.given),
-		"agent":             just(func() { p.byAgent = true }),
+		"given":             cases.Text(&p.given),
+		"agent":             cases.Just(func() { p.byAgent = true }),
 		"told": func(rest string) error {
 			kind, why, _ := strings.Cut(rest, " ")
 			p.told = &receipt.Proposal{UID: p.UID, Owner: identity.Owner{Kind: kind, Name: s.owner.Name}, Share: receipt.Nothing(), Why: why}
@@ -233,74 +233,19 @@ func (s *scene) readRow(rest string) error {
 
 // readOwns reads which ids own what.
 func (s *scene) readOwns(rest string) error {
-	return s.each(rest, func(entry string) error {
-		id, owned, _ := strings.Cut(entry, "=")
-		n, err := strconv.Atoi(id)
-		if err != nil {
-			return err
-		}
+	return cases.Pairs(rest, func(id int, owned string) (err error) {
+		owners := s.owner.Record.State.Row.Owners
 		if owned == "none" {
-			delete(s.owner.Record.State.Row.Owners, n)
+			delete(owners, id)
 			return nil
 		}
-		s.owner.Record.State.Row.Owners[n], err = set(owned)
+		owners[id], err = set(owned)
 		return err
 	})
 }
 
-// terms are what a line or a part of it may begin with, and how the rest of it is read.
-type terms map[string]func(rest string) error
-
-// read finds the longest term that a text begins with.
-func (all terms) read(text string) error {
-	longest := ""
-	for first := range maps.Keys(all) {
-		if strings.HasPrefix(text+" ", first+" ") && len(first) > len(longest) {
-			longest = first
-		}
-	}
-	if longest == "" {
-		return errors.New("unknown words")
-	}
-	return all[longest](strings.TrimSpace(text[len(longest):]))
-}
-
-// parts reads what is separated by commas.
-func (all terms) parts(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		if err := all.read(strings.TrimSpace(part)); err != nil {
-			return fmt.Errorf("%q: %w", part, err)
-		}
-	}
-	return nil
-}
-
-// just is for words that nothing follows.
-func just(do func()) func(string) error {
-	return func(rest string) error {
-		if do(); rest != "" {
-			return errors.New("nothing may follow")
-		}
-		return nil
-	}
-}
-
-func text(to *string) func(string) error {
-	return func(rest string) error { *to = rest; return nil }
-}
-
-func count(to *int) func(string) error {
-	return func(rest string) (err error) { *to, err = strconv.Atoi(rest); return err }
-}
-
 // moment reads how long after the beginning of a case something was.
-func moment(to *time.Time) func(string) error {
-	return func(rest string) error {
-		after, err := time.ParseDuration(rest)
-		*to = time.Unix(0, 0).Add(after)
-		return err
-	}
-}
+func moment(to *time.Time) func(string) error { return cases.Moment(time.Unix(0, 0), to) }
 
 // slotsTo adds entries to a map.
 func slotsTo(to *assignment.Slots) func(string) error {
@@ -308,14 +253,7 @@ func slotsTo(to *assignment.Slots) func(string) error {
 		if *to == nil {
 			*to = assignment.Slots{}
 		}
-		for entry := range strings.FieldsSeq(rest) {
-			id, name, ok := strings.Cut(entry, "=")
-			n, err := strconv.Atoi(id)
-			if (*to)[n] = name; err != nil || !ok {
-				return errors.New("want SLOT=POD")
-			}
-		}
-		return nil
+		return cases.Pairs(rest, func(id int, name string) error { (*to)[id] = name; return nil })
 	}
 }
 

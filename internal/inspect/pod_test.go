@@ -57,8 +57,12 @@ func TestWhatAPodShowsOfTheController(t *testing.T) {
 }
 
 func TestWhatIsWrongWithAContainer(t *testing.T) {
+	for _, reason := range []string{"PodInitializing", "ContainerCreating"} { // it is being made
+		if got := containerOf(map[string]any{"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": reason}}}); len(got) > 0 {
+			t.Errorf("%s: %q", reason, got)
+		}
+	}
 	for want, status := range map[string]map[string]any{
-		"": {"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": "PodInitializing"}}},
 		"container main does not start: ErrImagePull: no such image": {"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": "ErrImagePull", "message": "no such image"}}},
 		"container idalloc ended with exit code 4: Error: error: forbidden": {
 			"name": "idalloc", "lastState": map[string]any{"terminated": map[string]any{"exitCode": int64(4), "reason": "Error", "message": "error: forbidden"}},

@@ -24,13 +24,8 @@ func TestAPodHasTheOrdinalThatThePlannerSees(t *testing.T) {
 		labels, annotations map[string]string
 		want                int
 	}{
-		"a StatefulSet's, by its label":   {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}}, "worker-x", map[string]string{index: "4"}, nil, 4},
-		"by its name, on an old cluster":  {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}}, "worker-4", nil, nil, 4},
 		"counted from the first":          {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-4", nil, nil, 1},
-		"one from before the first":       {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-2", nil, nil, proposal.NoOrdinal},
-		"an Indexed Job's, by its label":  {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", map[string]string{completion: "2"}, nil, 2},
 		"by its annotation":               {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, map[string]string{completion: "2"}, 2},
-		"that of a Job without an index":  {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, nil, proposal.NoOrdinal},
 		"a Deployment's, whatever it has": {store.Owner{Ref: store.Ref{Kind: store.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, proposal.NoOrdinal},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -85,19 +80,16 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 		server := apifake.New(t)
 		server.Put(apifake.Owner(1))
 		if tc.controller != "" {
-			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "former-5d9"}}}
-			rs.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: tc.kind, UID: types.UID(tc.controller), Controller: new(true)}})
+			rs := apifake.ReplicaSet("former-5d9", "1")
+			rs.SetOwnerReferences(apifake.ControlledBy(tc.kind, "x", types.UID(tc.controller)))
 			server.Put(rs)
 		}
 		p := apifake.Pod("former-5d9-x")
 		p.SetLabels(map[string]string{"app": apifake.Worker, tc.hash: "5d9"})
-		p.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: "former-5d9", UID: "rs", Controller: new(true)}})
+		p.SetOwnerReferences(apifake.ControlledBy(store.ReplicaSet, "former-5d9", "rs"))
 		server.Put(p)
-		s, err := store.New(server.Config(), clocktesting.NewFakeClock(apifake.Born()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := Read(t.Context(), s, store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
+		s := server.Store(t, clocktesting.NewFakeClock(apifake.Born()))
+		v, err := Read(t.Context(), s, apifake.Ref())
 		if err != nil || len(v.Waiting) != tc.waits {
 			t.Errorf("%s: %v wait, %v", name, v.Waiting, err)
 		}

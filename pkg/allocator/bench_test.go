@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +23,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -44,19 +42,8 @@ func newBench(t *testing.T, count int64) *bench {
 	t.Helper()
 	b := &bench{t: t, api: apifake.New(t), clk: quick{start: time.Now()}, now: map[string]identity.Identity{}, said: make(chan struct{}, 1)}
 	b.api.Put(apifake.Owner(count))
-	b.api.Put(replicaSet("rs-1", "1"))
+	b.api.Put(apifake.ReplicaSet("rs-1", "1"))
 	return b
-}
-
-func replicaSet(name, revision string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apifake.Apps, "kind": "ReplicaSet", "metadata": map[string]any{"name": name, "uid": name},
-		"spec": map[string]any{"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"app": apifake.Worker}}},
-	}}
-	o.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": revision})
-	controller := true
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: apifake.Deployment, Name: apifake.Worker, UID: apifake.OwnerUID, Controller: &controller}})
-	return o
 }
 
 // process is one run of a pod's program.
@@ -70,20 +57,28 @@ type process struct {
 }
 
 // pod makes a pod of a ReplicaSet.
-func (b *bench) pod(name string) {
-	o := apifake.Pod(name)
-	controller := true
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "ReplicaSet", Name: "rs-1", UID: "rs-1", Controller: &controller}})
-	b.api.Put(o)
+func (b *bench) pod(name string) { b.api.Put(apifake.PodOf(name, "rs-1")) }
+
+// of makes a ReplicaSet with this revision, and a pod of it.
+func (b *bench) of(set, revision, pod string) {
+	b.api.Put(apifake.ReplicaSet(set, revision))
+	b.api.Put(apifake.PodOf(pod, set))
+}
+
+// rolls has the Deployment say that this revision is the current one.
+func (b *bench) rolls(revision string, pods int64) {
+	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		a := o.GetAnnotations()
+		a["deployment.kubernetes.io/revision"] = revision
+		o.SetAnnotations(a)
+		o.Object["status"] = map[string]any{"replicas": pods, "updatedReplicas": pods - 1, "readyReplicas": int64(1), "availableReplicas": int64(1)}
+	})
 }
 
 // start starts a process in a pod.
 func (b *bench) start(pod string, change func(*allocator.Options)) *process {
 	b.t.Helper()
-	s, err := store.New(b.api.Config(), b.clk)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	s := b.api.Store(b.t, b.clk)
 	o := allocator.Options{Store: s, Pod: pod, Namespace: apifake.Namespace, Log: logr.Discard(), HandsOver: true, Publish: func(id identity.Identity) { b.publish(pod, id) }}
 	if change != nil {
 		change(&o)
@@ -91,6 +86,7 @@ func (b *bench) start(pod string, change func(*allocator.Options)) *process {
 	showsStops(b.t, &o)
 	ctx, end := context.WithCancel(b.t.Context())
 	p := &process{bench: b, pod: pod, end: end, done: make(chan error, 1)}
+	var err error
 	if p.alloc, err = allocator.New(ctx, o); err != nil {
 		b.t.Fatal(err)
 	}
@@ -213,17 +209,13 @@ func (b *bench) scale(count int64) {
 
 // newer makes a pod of a second revision.
 func (b *bench) newer(name string) {
-	b.api.Put(replicaSet("rs-2", "2"))
-	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-		a := o.GetAnnotations()
-		a["deployment.kubernetes.io/revision"] = "2"
-		o.SetAnnotations(a)
-		o.Object["status"] = map[string]any{"replicas": int64(2), "updatedReplicas": int64(1), "readyReplicas": int64(1), "availableReplicas": int64(1)}
-	})
-	o := apifake.Pod(name)
-	controller := true
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "ReplicaSet", Name: "rs-2", UID: "rs2", Controller: &controller}})
-	b.api.Put(o)
+	b.rolls("2", 2)
+	b.of("rs-2", "2", name)
+}
+
+// receipt has a pod say this.
+func (b *bench) receipt(pod string, r receipt.Receipt) {
+	b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) { apifake.Says(o, r) })
 }
 
 // says reports whether the pod's receipt has this state.
@@ -422,13 +414,7 @@ func worksOn(pod string, many int) func(map[string]identity.Identity) bool {
 // locks has a pod lock a slot with partitions.
 func (b *bench) locks(pod string, share receipt.Share) {
 	b.pod(pod)
-	b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
-		locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: share, Write: "w", HandsOver: true}
-		o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
-		labels := o.GetLabels()
-		labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(share.ID), assignment.OwnerLabelValue(locks.Owner)
-		o.SetLabels(labels)
-	})
+	b.receipt(pod, receipt.Receipt{State: receipt.Locks, Share: share, HandsOver: true})
 }
 
 // adopt gives an object another controller, or none.

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
@@ -22,12 +21,9 @@ func atRead(t *testing.T) (*apifake.Server, *Allocator) {
 	api := apifake.New(t)
 	api.Put(apifake.Owner(1))
 	pod := apifake.Holding("p0", 0)
-	pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: apifake.Deployment, Name: apifake.Worker, UID: apifake.OwnerUID, Controller: new(true)}})
+	pod.SetOwnerReferences(apifake.ControlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
 	api.Put(pod)
-	s, err := store.New(api.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := api.Store(t, clock.RealClock{})
 	a, err := New(t.Context(), Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, Log: logr.Discard(), Publish: func(identity.Identity) {}})
 	if err != nil {
 		t.Fatal(err)

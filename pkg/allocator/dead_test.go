@@ -64,13 +64,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 					return len(ids(now)) == 3 && all.Len() == 12
 				})
 			}
-			writes := make(chan string, 100)
-			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/worker") {
-					writes <- b.api.Get(apifake.Deployment, apifake.Worker).GetResourceVersion()
-				}
-				return false
-			})
+			writes := b.times(request(http.MethodPatch, "/deployments/worker"))
 			b.names(tc.dead, tc.count, tc.live)
 			b.await("the map names live pods only", func() bool {
 				return len(assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Slots) == 3

@@ -106,10 +106,7 @@ func TestOthersGetWhatAReplacementNeverTakes(t *testing.T) {
 			b.until("a half for each", halves(12))
 			b.pod("p2")
 			if tc.hangs {
-				b.api.Change(apifake.Pods, "p2", func(o *unstructured.Unstructured) {
-					r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/" + apifake.Worker, State: receipt.Waits, Write: "w"}
-					o.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
-				})
+				b.receipt("p2", receipt.Receipt{State: receipt.Waits})
 			}
 			home.kill()
 			b.api.Remove(apifake.Pods, "p1")

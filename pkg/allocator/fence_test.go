@@ -116,12 +116,8 @@ func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	follows := make(chan struct{}, 99)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods") {
-			follows <- struct{}{}
-		}
-		return false
+	follows := b.times(func(r *http.Request) bool {
+		return r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods")
 	})
 	reasons := make(chan string, 9)
 	b.works("p0", func(o *allocator.Options) {

@@ -1,8 +1,6 @@
 package allocator_test
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,18 +17,13 @@ func TestAForeignPodLocksItsSlotAloneAndIsNamedOnce(t *testing.T) {
 	told := make(chan string, 99)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events") {
-			body, _ := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			if text := string(body); strings.Contains(text, `"SlotLockedByForeignPod"`) {
+			if text := b.sends(r); strings.Contains(text, `"SlotLockedByForeignPod"`) {
 				told <- text
 			}
 		}
 		return false
 	})
-	labels := foreign.GetLabels()
-	delete(labels, "app")
-	foreign.SetLabels(labels)
-	b.api.Put(foreign)
+	b.api.Put(apifake.Released(foreign))
 	b.works("p0", nil)
 	b.until("the other slot", has(1))
 	planned := make(chan event.Planned, 99)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -53,7 +52,7 @@ func TestAnAPIServerThatDidNotAnswerAtTheStartIsToldOfWhenItDoes(t *testing.T) {
 	for away, told := range map[time.Duration]bool{time.Second: false, 3 * time.Minute: true} {
 		synctest.Test(t, func(t *testing.T) {
 			pod := apifake.Pod("a")
-			pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "StatefulSet", Name: "s", UID: "s", Controller: new(true)}})
+			pod.SetOwnerReferences(apifake.ControlledBy("StatefulSet", "s", "s"))
 			begin := time.Now()
 			var events []string
 			s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: wire(func(r *http.Request) ([]byte, error) {

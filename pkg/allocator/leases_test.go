@@ -23,13 +23,9 @@ func (b *bench) leaseOf(id int) *unstructured.Unstructured {
 // leases has the Leases of slot 1, which no pod has, and of slot 2, which a lost pod has.
 func (b *bench) leases(t *testing.T) {
 	t.Helper()
-	s, err := store.New(b.api.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref, _ := store.NewRef("apps/v1", "Deployment", apifake.Namespace, "worker")
+	s := b.api.Store(t, clock.RealClock{})
 	for _, l := range []store.Lease{{ID: 1}, {ID: 2, Holder: "lost-uid", Pod: "lost", Lasts: 5 * time.Second}} {
-		if _, err := s.PutLease(t.Context(), ref, l); err != nil {
+		if _, err := s.PutLease(t.Context(), apifake.Ref(), l); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -144,12 +144,8 @@ func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 	token := b.shows("p0").Token
 	p0.kill()
 	b.api.Put(apifake.Holding("p1", 0))
-	listed := make(chan struct{}, 99)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if strings.Contains(r.URL.Query().Get("labelSelector"), receipt.IDLabel+"=0") {
-			listed <- struct{}{}
-		}
-		return false
+	listed := b.times(func(r *http.Request) bool {
+		return strings.Contains(r.URL.Query().Get("labelSelector"), receipt.IDLabel+"=0")
 	})
 	b.start("p0", func(o *allocator.Options) {
 		o.Observer = on(func(e event.NotTaken) { t.Errorf("it gives way: %s", e.Reason) })

@@ -62,25 +62,21 @@ func TestAHandOverGoesToTheNewRevision(t *testing.T) {
 	b.until("the new pod's id", func(now map[string]identity.Identity) bool { return now["new"].Assigned() && !now["old"].Assigned() })
 }
 
-// asking asks at each event whether the time is over, as the metrics do.
-type asking struct {
-	alloc atomic.Pointer[allocator.Allocator]
-}
-
-func (a *asking) Observe(event.Event) {
-	if alloc := a.alloc.Load(); alloc != nil {
-		alloc.Fenced()
-	}
-}
-
 func TestStrictPodsHaveLeases(t *testing.T) {
 	b := newBench(t, 2)
 	b.clk = clock.RealClock{} // as the boot-time clock
 	b.pod("p0")
 	b.pod("p1")
-	asks := &asking{}
-	p0 := b.start("p0", func(o *allocator.Options) { strict(o); o.Observer = asks })
-	asks.alloc.Store(p0.alloc)
+	var running atomic.Pointer[allocator.Allocator]
+	p0 := b.start("p0", func(o *allocator.Options) {
+		strict(o)
+		o.Observer = observer(func(event.Event) { // asks whether the time is over, as the metrics do
+			if a := running.Load(); a != nil {
+				a.Fenced()
+			}
+		})
+	})
+	running.Store(p0.alloc)
 	b.start("p1", strict)
 	b.until("two ids", has(0, 1))
 	r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
@@ -136,7 +132,9 @@ func TestAPodFollowsItsOwner(t *testing.T) {
 	}
 	b.until("the id of the ReplicaSet, which has no owner", owned("ReplicaSet"))
 	b.api.Put(apifake.Owner(1))
-	b.api.Change("ReplicaSet", "rs-1", func(o *unstructured.Unstructured) { o.SetOwnerReferences(replicaSet("rs-1", "1").GetOwnerReferences()) })
+	b.api.Change("ReplicaSet", "rs-1", func(o *unstructured.Unstructured) {
+		o.SetOwnerReferences(apifake.ReplicaSet("rs-1", "1").GetOwnerReferences())
+	})
 	b.until("the id of the Deployment that took the ReplicaSet over", owned("Deployment"))
 	for range 2 {
 		if s := <-stops; !s.All || s.Lost {
@@ -151,7 +149,7 @@ func TestAWatchThatIsBehind(t *testing.T) {
 		b := newBench(t, 1)
 		b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 			if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/"+resource) && q.Has("watch") && strings.HasPrefix(q.Get("fieldSelector"), "metadata.name=") {
-				q.Set("fieldSelector", "metadata.name=nobody")
+				q.Set("fieldSelector", "metadata.name=none")
 				r.URL.RawQuery = q.Encode()
 			}
 			return false

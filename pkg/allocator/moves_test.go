@@ -27,11 +27,7 @@ import (
 // whose processes may not have heard of it.
 func TestANewPodGetsNoIDUnderWhichAnotherStillWorksForTheFormerOwner(t *testing.T) {
 	b := newBench(t, 2)
-	b.pod("old")
-	b.api.Change("Pod", "old", func(o *unstructured.Unstructured) {
-		locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/" + apifake.Worker, State: receipt.Locks, Share: receipt.Share{ID: 0}, Write: "w"}
-		o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
-	})
+	b.locks("old", receipt.Share{ID: 0})
 	b.api.Change("ReplicaSet", "rs-1", func(o *unstructured.Unstructured) {
 		o.SetOwnerReferences(nil)
 		if err := unstructured.SetNestedField(o.Object, int64(2), "spec", "replicas"); err != nil {
@@ -173,13 +169,7 @@ func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 	waiter := b.start("p2", nil)
 	b.await("p2 waits", func() bool { return b.says("p2", receipt.Waits) })
 
-	looks := make(chan struct{}, 2)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/p0") {
-			note(looks, struct{}{})
-		}
-		return false
-	})
+	looks := b.times(request(http.MethodGet, "/pods/p0"))
 	b.api.Remove(apifake.Deployment, apifake.Worker)
 	b.api.Remove("ReplicaSet", "rs-1")
 	for _, pod := range []string{"p0", "p1", "p2"} {
@@ -198,11 +188,11 @@ func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 		b.await(pod+" says what it waits for", func() bool { return strings.Contains(again.alloc.Waiting(), "Deployment/worker in namespace") })
 	}
 
-	b.api.Put(replicaSet("rs-1", "1"))
+	b.api.Put(apifake.ReplicaSet("rs-1", "1"))
 	b.counts(apifake.Deployment, apifake.Worker, nil)
 	b.scale(3)
 	for _, pod := range []string{"p0", "p1", "p2"} {
-		b.adopt("Pod", pod, *metav1.NewControllerRef(replicaSet("rs-1", "1"), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}))
+		b.adopt("Pod", pod, *metav1.NewControllerRef(apifake.ReplicaSet("rs-1", "1"), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}))
 	}
 	b.until("ids for all", has(0, 1, 2))
 	b.until("the count", func(now map[string]identity.Identity) bool { return now["p0"].Count == 3 })

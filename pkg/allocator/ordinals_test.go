@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -18,7 +17,7 @@ import (
 // ordered starts a pod of a StatefulSet.
 func (b *bench) ordered(name string, change func(*allocator.Options)) {
 	o := apifake.Pod(name)
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.StatefulSet, Name: apifake.Worker, UID: apifake.OwnerUID, Controller: new(true)}})
+	o.SetOwnerReferences(apifake.ControlledBy(store.StatefulSet, apifake.Worker, apifake.OwnerUID))
 	b.api.Put(o)
 	b.start(name, change)
 }
@@ -59,17 +58,9 @@ func TestAPodWhoseOrdinalIsNoneAnyMoreHandsItsIDOver(t *testing.T) {
 	})
 }
 
-type reasons chan string
-
-func (r reasons) Observe(e event.Event) {
-	if w, is := e.(event.Waiting); is {
-		r <- w.Reason
-	}
-}
-
 func TestAWaiterSaysWhichPodsToDelete(t *testing.T) {
-	b, said := newBench(t, 2), make(reasons, 99)
-	b.shift(false, said)
+	b, said := newBench(t, 2), make(chan string, 99)
+	b.shift(false, on(func(e event.Waiting) { said <- e.Reason }))
 	for reason := range said {
 		if strings.Contains(reason, "StatefulSet/worker has the ordinals 1 to 2 now") && strings.Contains(reason, "delete them") {
 			return

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -23,14 +22,7 @@ import (
 func TestAHookThatFailsAtOnceIsNotCalledWithoutAPause(t *testing.T) {
 	b := newBench(t, 1)
 	for _, pod := range []string{"p0", "p1"} {
-		b.pod(pod)
-		b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
-			locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: 0}, Write: "w"}
-			o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
-			labels := o.GetLabels()
-			labels[receipt.IDLabel], labels[receipt.OwnerLabel] = "0", assignment.OwnerLabelValue(locks.Owner)
-			o.SetLabels(labels)
-		})
+		b.locks(pod, receipt.Share{ID: 0})
 	}
 	calls := make(chan time.Time, 1000)
 	b.start("p0", func(o *allocator.Options) {

@@ -123,17 +123,8 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
 	b.pod("p0")
-	renewed := make(chan struct{}, 1)
-	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if request(http.MethodPut, "/leases/")(r) {
-			note(renewed, struct{}{})
-		}
-		return false
-	})
-	s, err := store.New(b.api.Config(), b.clk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	renewed := b.times(request(http.MethodPut, "/leases/"))
+	s := b.api.Store(t, b.clk)
 	a, err := allocator.New(t.Context(), allocator.Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, HandsOver: true, FenceAfter: allocator.MinFenceAfter})
 	if err != nil {
 		t.Fatal(err)

@@ -203,7 +203,7 @@ func (a *Allocator) compared(by string) {
 	t := a.tenure
 	works := t.Working.Within(t.Lock.Share)
 	works.Partitions = works.Partitions.Minus(t.Others.Partitions)
-	if t.GoesOn() && !works.Empty() && !t.Stopping.All {
+	if t.Continues() && !works.Empty() && !t.Stopping.All {
 		a.begun(works)
 	}
 }

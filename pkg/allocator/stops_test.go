@@ -171,16 +171,10 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 func (b *bench) others() {
 	for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
 		b.pod(pod)
-		b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
-			r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
-			switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
-			case "failed":
-				o.Object["status"] = map[string]any{"phase": "Failed"}
-			case "strange":
-				o.SetOwnerReferences(nil)
-			}
-		})
+		b.receipt(pod, receipt.Receipt{State: state, Share: receipt.Nothing()})
 	}
+	b.api.Change(apifake.Pods, "failed", func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"phase": "Failed"} })
+	b.adopt(apifake.Pods, "strange")
 }
 
 func obstacles(to chan<- event.NotHandedOver) event.Observer {
@@ -194,7 +188,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	}
 	whyNot := map[string]string{
 		handover("p1")[assignment.HandoverKey]: "it does not wait for a slot", handover("gave")[assignment.HandoverKey]: "it does not wait for a slot",
-		handover("failed")[assignment.HandoverKey]: "it does not live", handover("nobody")[assignment.HandoverKey]: "it does not live",
+		handover("failed")[assignment.HandoverKey]: "it does not live", handover("ghost")[assignment.HandoverKey]: "it does not live",
 		handover("strange")[assignment.HandoverKey]: "it is of no newer revision, or Kubernetes keeps this pod",
 	}
 	row := func(text string) map[string]string { return map[string]string{assignment.PartitionOwnersKey: text} }
@@ -202,22 +196,22 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 		return map[string]string{assignment.PartitionOwnersKey: text, assignment.PartitionCountKey: ""}
 	}
 	for name, forged := range map[string]map[string]string{
-		"no partitions":                   row(`{"count":0,"strategy":"sticky","owners":{}}`),
-		"none, and no user's key":         without(`{"count":0,"strategy":"sticky","owners":{"0":"0-5","1":"6-11"}}`),
-		"fewer, and no user's key":        without(`{"count":3,"strategy":"sticky","owners":{"0":"0-1","1":"2"}}`),
-		"fewer":                           row(`{"count":4,"strategy":"sticky","owners":{"0":"0-1","1":"2-3"}}`),
-		"others":                          row(`{"count":12,"strategy":"sticky","owners":{"0":"6-11","1":"0-5"}}`),
-		"all for one":                     row(`{"count":12,"strategy":"sticky","owners":{"0":"0-11","1":""}}`),
-		"another strategy":                row(`{"count":12,"strategy":"primary","owners":{"0":"0-5","1":"6-11"}}`),
-		"the map of other pods":           {assignment.Key: `{"0":"x","1":"y"}`},
-		"the holders exchanged":           {assignment.Key: `{"0":"p1","1":"p0"}`},
-		"a damaged map":                   {assignment.Key: "{"},
-		"no map":                          {assignment.Key: ""},
-		"a slot for its neighbour":        handover("p1"),
-		"a slot for one that failed":      handover("failed"),
-		"a slot for one of another owner": handover("strange"),
-		"a slot for one that gave up":     handover("gave"),
-		"a slot for nobody":               handover("nobody"),
+		"no partitions":                      row(`{"count":0,"strategy":"sticky","owners":{}}`),
+		"none, and no user's key":            without(`{"count":0,"strategy":"sticky","owners":{"0":"0-5","1":"6-11"}}`),
+		"fewer, and no user's key":           without(`{"count":3,"strategy":"sticky","owners":{"0":"0-1","1":"2"}}`),
+		"fewer":                              row(`{"count":4,"strategy":"sticky","owners":{"0":"0-1","1":"2-3"}}`),
+		"others":                             row(`{"count":12,"strategy":"sticky","owners":{"0":"6-11","1":"0-5"}}`),
+		"all for one":                        row(`{"count":12,"strategy":"sticky","owners":{"0":"0-11","1":""}}`),
+		"another strategy":                   row(`{"count":12,"strategy":"primary","owners":{"0":"0-5","1":"6-11"}}`),
+		"the map of other pods":              {assignment.Key: `{"0":"x","1":"y"}`},
+		"the holders exchanged":              {assignment.Key: `{"0":"p1","1":"p0"}`},
+		"a damaged map":                      {assignment.Key: "{"},
+		"no map":                             {assignment.Key: ""},
+		"a slot for its neighbour":           handover("p1"),
+		"a slot for one that failed":         handover("failed"),
+		"a slot for one of another owner":    handover("strange"),
+		"a slot for one that gave up":        handover("gave"),
+		"a slot for a pod that is not there": handover("ghost"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var forgery atomic.Bool

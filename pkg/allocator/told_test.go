@@ -14,7 +14,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/apifake"
@@ -75,10 +74,7 @@ func (b *bench) confirm(share receipt.Share, others receipt.Confirmed) {
 // still has a process with a clock that stands, so that it never lists receipts by itself.
 func still(t *testing.T, b *bench) func(*allocator.Options) {
 	t.Helper()
-	s, err := store.New(b.api.Config(), testclock.NewFakeClock(time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := b.api.Store(t, testclock.NewFakeClock(time.Now()))
 	return func(o *allocator.Options) { o.Store, o.Divides = s, true }
 }
 
@@ -118,12 +114,7 @@ func TestAnAgentWithdrawsFromASlotThatIsRefused(t *testing.T) {
 	b.start(agent, still(t, b))
 	b.tell(3, receipt.Share{ID: 1}, nil)
 	b.confirm(receipt.Share{ID: 1}, receipt.Confirmed{Slot: true, By: "p1"})
-	if !b.api.Await(t.Context(), func() bool {
-		r, _ := receipt.Of(b.api.Get(apifake.Pods, agent), "Deployment/"+apifake.Worker)
-		return r.State == receipt.Waits
-	}) {
-		t.Error("it does not withdraw")
-	}
+	b.await("it withdraws", func() bool { return b.says(agent, receipt.Waits) })
 	if id := b.shows(agent); id.Assigned() {
 		t.Errorf("it shows %s", id)
 	}
@@ -196,10 +187,7 @@ func TestAnAgentListsNothingWhileTheServerIsBusy(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()
 	clk := testclock.NewFakeClock(time.Now())
-	s, err := store.New(b.api.Config(), clk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := b.api.Store(t, clk)
 	var asked, looks atomic.Int32
 	var busy atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -212,11 +200,9 @@ func TestAnAgentListsNothingWhileTheServerIsBusy(t *testing.T) {
 	})
 	b.start(agent, func(o *allocator.Options) {
 		o.Store, o.HandsOver = s, false
-		o.Observer = observer(func(e event.Event) {
-			if _, is := e.(event.Asked); is {
-				asked.Add(1)
-				b.ring()
-			}
+		o.Observer = on(func(event.Asked) {
+			asked.Add(1)
+			b.ring()
 		})
 	})
 	mine := receipt.Share{ID: 2}

@@ -16,28 +16,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
-
-// of makes a ReplicaSet with this revision, and a pod of it.
-func (b *bench) of(set, revision, pod string) {
-	b.api.Put(replicaSet(set, revision))
-	o := apifake.Pod(pod)
-	controller := true
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: set, UID: apifake.UIDOf(set), Controller: &controller}})
-	b.api.Put(o)
-}
-
-// rolls has the Deployment say that this revision is the current one.
-func (b *bench) rolls(revision string, pods int64) {
-	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-		a := o.GetAnnotations()
-		a["deployment.kubernetes.io/revision"] = revision
-		o.SetAnnotations(a)
-		o.Object["status"] = map[string]any{"replicas": pods, "updatedReplicas": pods - 1, "readyReplicas": int64(1), "availableReplicas": int64(1)}
-	})
-}
 
 // ahead is a clock that goes before another one.
 type ahead struct {
@@ -110,10 +90,8 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 		"two clocks differ about a lost pod": func(b *bench) {
 			b.scale(2)
 			b.pod("lost")
+			b.receipt("lost", receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: 1}, Strict: true})
 			b.api.Change(apifake.Pods, "lost", func(o *unstructured.Unstructured) {
-				r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: 1}, Write: "w", Strict: true}
-				o.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
-				o.SetLabels(map[string]string{"app": apifake.Worker, receipt.IDLabel: "1", receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)})
 				deadline := metav1.NewTime(b.clk.Now().Add(24 * time.Hour))
 				o.SetDeletionTimestamp(&deadline)
 			})
@@ -121,10 +99,7 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 			b.pod("other")
 			b.start("one", nil)
 			b.start("other", func(o *allocator.Options) {
-				s, err := store.New(b.api.Config(), ahead{b.clk, 48 * time.Hour})
-				if err != nil {
-					b.t.Fatal(err)
-				}
+				s := b.api.Store(b.t, ahead{b.clk, 48 * time.Hour})
 				o.Store = s
 			})
 		},

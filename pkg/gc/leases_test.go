@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -27,9 +28,9 @@ func TestASweepDeletesLeasesAboveTheCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := apifake.New(t)
 			server.Put(apifake.Assigned(2, assignment.State{}))
-			s := storeOf(t, server)
+			s := server.Store(t, clock.RealClock{})
 			for _, l := range []store.Lease{{ID: 3}, {ID: 1}, {ID: 2}, {ID: 4, Holder: "lost-uid", Pod: "lost", Lasts: time.Second}} {
-				if _, err := s.PutLease(t.Context(), theRef(), l); err != nil {
+				if _, err := s.PutLease(t.Context(), apifake.Ref(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -40,7 +41,7 @@ func TestASweepDeletesLeasesAboveTheCount(t *testing.T) {
 				}
 				return false
 			})
-			got, err := Sweep(t.Context(), s, theRef(), tries(1), tc.dry)
+			got, err := Sweep(t.Context(), s, apifake.Ref(), tries(1), tc.dry)
 			if err != nil || fmt.Sprint(got.Leases) != fmt.Sprint(tc.deletes) {
 				t.Errorf("%v, %v, want %v", got.Leases, err, tc.deletes)
 			}

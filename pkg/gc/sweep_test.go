@@ -25,19 +25,6 @@ const (
 	itsGone = "its pod is gone"
 )
 
-func theRef() store.Ref {
-	return store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}
-}
-
-func storeOf(t *testing.T, server *apifake.Server) *store.Store {
-	t.Helper()
-	s, err := store.New(server.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // held is a state in which pods of these names have the slots from 0 on.
 func held(names ...string) assignment.State {
 	s := assignment.State{Slots: assignment.Slots{}}
@@ -58,24 +45,10 @@ func crowd(o *unstructured.Unstructured, size int) *unstructured.Unstructured {
 	return o
 }
 
-// released takes the labels away that the owner selects.
-func released(o *unstructured.Unstructured) *unstructured.Unstructured {
-	labels := o.GetLabels()
-	delete(labels, "app")
-	o.SetLabels(labels)
-	return o
-}
-
 // lost is the holder of slot 0, "a", that has outlived its grace period.
-func lost(t *testing.T, strict bool) *unstructured.Unstructured {
-	t.Helper()
+func lost(strict bool) *unstructured.Unstructured {
 	o := apifake.Holding("a", 0)
-	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Strict = strict
-	o.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+	apifake.Says(o, receipt.Receipt{State: receipt.Locks, Strict: strict})
 	deadline := metav1.NewTime(apifake.Born())
 	o.SetDeletionTimestamp(&deadline)
 	return o
@@ -100,7 +73,7 @@ func TestSweep(t *testing.T) {
 	failed, evicted := apifake.Pod("b"), apifake.Pod("c")
 	failed.Object["status"] = map[string]any{"phase": "Failed"}
 	evicted.Object["status"] = map[string]any{"phase": "Failed", "reason": "Evicted"}
-	strict := lost(t, true)
+	strict := lost(true)
 	for name, tc := range map[string]struct {
 		owner *unstructured.Unstructured
 		pods  []*unstructured.Unstructured
@@ -129,7 +102,7 @@ func TestSweep(t *testing.T) {
 			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Pod("a")}, slots: onlyA,
 		},
 		"keeps the slot of a pod that was relabelled": {
-			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{released(apifake.Holding("a", 0))}, slots: onlyA,
+			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Released(apifake.Holding("a", 0))}, slots: onlyA,
 		},
 		"leaves alone who never used idalloc": {owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Pod("a")}},
 		"restores what the receipts say": {
@@ -146,7 +119,7 @@ func TestSweep(t *testing.T) {
 			owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{strict},
 			want: Result{Victims: []Victim{{0, "a", "its pod has outlived its grace period, and the Lease of the slot protects what it may still do"}}, Wrote: true}, slots: "{}",
 		},
-		"keeps that of one that is not strict": {owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{lost(t, false)}, slots: onlyA},
+		"keeps that of one that is not strict": {owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{lost(false)}, slots: onlyA},
 		"frees the dead where there is no room for more": {
 			owner: crowded, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)},
 			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Wrote: true}, slots: onlyA,
@@ -163,7 +136,7 @@ func TestSweep(t *testing.T) {
 			for _, pod := range tc.pods {
 				server.Put(pod)
 			}
-			got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(1), tc.dry)
+			got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(1), tc.dry)
 			if _, tooLarge := errors.AsType[*assignment.TooLargeError](err); tooLarge != tc.full || (!tooLarge && !errors.Is(err, tc.fails)) {
 				t.Errorf("the error is %v, want %v", err, tc.fails)
 			}
@@ -210,7 +183,7 @@ func TestASweepTriesAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := dead(t, func(w http.ResponseWriter, patch int) bool { return patch <= tc.conflicts && conflict(w) })
-			got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(tc.tries), false)
+			got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(tc.tries), false)
 			if tc.fails != errors.Is(err, store.ErrConflict) || tc.fails != (err != nil) || got.Wrote == tc.fails {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -223,7 +196,7 @@ func TestASweepTriesAgain(t *testing.T) {
 			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 			return true
 		})
-		if got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(5), false); err == nil || patches != 1 || got.Wrote {
+		if got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(5), false); err == nil || patches != 1 || got.Wrote {
 			t.Errorf("%+v, %v after %d writes", got, err, patches)
 		}
 	})
@@ -232,7 +205,7 @@ func TestASweepTriesAgain(t *testing.T) {
 		end := errors.New("enough")
 		server := dead(t, func(w http.ResponseWriter, _ int) bool { cancel(end); return conflict(w) })
 		slow := wait.Backoff{Steps: 5, Duration: time.Hour}
-		if _, err := Sweep(ctx, storeOf(t, server), theRef(), slow, false); !errors.Is(err, end) {
+		if _, err := Sweep(ctx, server.Store(t, clock.RealClock{}), apifake.Ref(), slow, false); !errors.Is(err, end) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -251,14 +224,14 @@ func TestASweepWhoseAnswerIsLost(t *testing.T) {
 			server.Put(apifake.Assigned(2, assignment.State{Slots: assignment.Slots{}}))
 			return lost(w)
 		})
-		got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
+		got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(2), false)
 		if err != nil || !got.Wrote || fmt.Sprint(got.Victims) != fmt.Sprint(freed) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("it had not", func(t *testing.T) {
 		server := dead(t, func(w http.ResponseWriter, patch int) bool { return patch == 1 && lost(w) })
-		got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
+		got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(2), false)
 		if err != nil || !got.Wrote || fmt.Sprint(got.Victims) != fmt.Sprint(freed) || slotsOf(server) != "{}" {
 			t.Errorf("%+v, %v, the map is %s", got, err, slotsOf(server))
 		}
@@ -276,7 +249,7 @@ func TestASweepAfterALostAnswerFindsMore(t *testing.T) {
 		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd")
 		return true
 	})
-	got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
+	got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(2), false)
 	if err != nil || !got.Wrote || len(got.Victims) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -285,7 +258,7 @@ func TestASweepAfterALostAnswerFindsMore(t *testing.T) {
 // annotation is what the Deployment says under the key after a sweep.
 func annotation(t *testing.T, server *apifake.Server, key string) string {
 	t.Helper()
-	if got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(1), false); err != nil || !got.Wrote {
+	if got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(1), false); err != nil || !got.Wrote {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[key]
@@ -328,7 +301,7 @@ func TestASweepDecidesNothingWithoutTheLists(t *testing.T) {
 			server := apifake.New(t)
 			server.Put(tc.owner)
 			server.Before(withoutLists)
-			got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
+			got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(2), false)
 			if !store.Temporary(err) || got.Wrote || slotsOf(server) != tc.slots {
 				t.Errorf("%+v, %v, the map is %s", got, err, slotsOf(server))
 			}
@@ -342,7 +315,7 @@ func TestASweepOfAnOwnerThatIsDeletedMeanwhile(t *testing.T) {
 		server.Remove(apifake.Deployment, apifake.Worker)
 		return false
 	})
-	got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
+	got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(2), false)
 	if !errors.Is(err, store.ErrGone) || !strings.Contains(err.Error(), "nothing is left to free") || got.Wrote {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -65,10 +65,7 @@ func TestResolve(t *testing.T) {
 			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9"}}}
 			rs.SetOwnerReferences(tc.above)
 			server.Put(rs)
-			s, err := store.New(server.Config(), clock.RealClock{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := server.Store(t, clock.RealClock{})
 			pod := tc.pod
 			pod.Name, pod.Namespace, pod.UID = "worker-0", apifake.Namespace, "u"
 			ref, err := watch.Resolve(t.Context(), s, pod, tc.kinds...)
@@ -96,10 +93,7 @@ func TestResolveWithoutAnAnswer(t *testing.T) {
 		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "worker-5d9" is forbidden: User "u" cannot get resource "replicasets"`)
 		return true
 	})
-	s, err := store.New(server.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := server.Store(t, clock.RealClock{})
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "worker-0", Namespace: apifake.Namespace, OwnerReferences: under(apifake.Apps, store.ReplicaSet, "worker-5d9"),
 	}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // Names of the objects that most tests need.
@@ -34,6 +35,11 @@ func Owner(count int64) *unstructured.Unstructured {
 	}}
 }
 
+// Ref names it.
+func Ref() store.Ref {
+	return store.Ref{APIVersion: Apps, Kind: Deployment, Namespace: Namespace, Name: Worker}
+}
+
 // Assigned is the Deployment with a map.
 func Assigned(count int64, state assignment.State) *unstructured.Unstructured {
 	o := Owner(count)
@@ -51,16 +57,58 @@ func Pod(name string) *unstructured.Unstructured {
 	return o
 }
 
+// Released takes the label away that the Deployment selects.
+func Released(pod *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := pod.GetLabels()
+	delete(labels, "app")
+	pod.SetLabels(labels)
+	return pod
+}
+
 // UIDOf is the UID that Pod gives.
 func UIDOf(name string) types.UID { return types.UID(name + "-uid") }
 
 // Holding is a pod with a receipt and its labels.
 func Holding(name string, id int) *unstructured.Unstructured {
 	o := Pod(name)
-	owner := Deployment + "/" + Worker
-	o.SetAnnotations(map[string]string{receipt.Key: receipt.Receipt{UID: string(UIDOf(name)), Owner: owner, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "1"}.Encode()})
-	labels := o.GetLabels()
-	labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(id), assignment.OwnerLabelValue(owner)
-	o.SetLabels(labels)
+	Says(o, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "1"})
+	return o
+}
+
+// Says puts a receipt onto a pod, and the labels that others find a lock by. The receipt is the pod's own, for the Deployment.
+func Says(pod *unstructured.Unstructured, r receipt.Receipt) {
+	r.UID, r.Owner = string(pod.GetUID()), Deployment+"/"+Worker
+	if r.Write == "" {
+		r.Write = "w"
+	}
+	pod.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+	if r.State != receipt.Locks {
+		return
+	}
+	labels := pod.GetLabels()
+	labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)
+	pod.SetLabels(labels)
+}
+
+// ControlledBy says that an object of apps/v1 controls another one.
+func ControlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: Apps, Kind: kind, Name: name, UID: uid, Controller: new(true)}}
+}
+
+// ReplicaSet is one of the Deployment. Its UID is its name.
+func ReplicaSet(name, revision string) *unstructured.Unstructured {
+	o := Owner(1)
+	o.SetKind("ReplicaSet")
+	o.SetName(name)
+	o.SetUID(types.UID(name))
+	o.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": revision})
+	o.SetOwnerReferences(ControlledBy(Deployment, Worker, OwnerUID))
+	return o
+}
+
+// PodOf is a running pod of a ReplicaSet.
+func PodOf(name, set string) *unstructured.Unstructured {
+	o := Pod(name)
+	o.SetOwnerReferences(ControlledBy("ReplicaSet", set, types.UID(set)))
 	return o
 }

@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -31,10 +33,11 @@ type Server struct {
 	api   *server.Standalone
 	proxy *httputil.ReverseProxy
 	http  *httptest.Server
-	news  chan struct{} // has one if there was a write that Await has not looked at
+	end   context.CancelFunc // of the watches
 	away  atomic.Bool
 
 	mu       sync.Mutex
+	news     chan struct{} // closed and replaced at every write
 	requests []string
 	// before may answer a request itself.
 	before func(w http.ResponseWriter, r *http.Request) (answered bool)
@@ -43,18 +46,41 @@ type Server struct {
 // New starts a server that ends with the test.
 func New(tb testing.TB) *Server {
 	tb.Helper()
-	s := &Server{api: server.NewStandalone(), news: make(chan struct{}, 1)}
+	s := Start()
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Start starts a server that ends with Close.
+func Start() *Server {
+	s := &Server{api: server.NewStandalone(), news: make(chan struct{})}
 	s.proxy = &httputil.ReverseProxy{Transport: s.api, Rewrite: func(*httputil.ProxyRequest) {}}
 	s.http = httptest.NewUnstartedServer(s)
-	// Close waits for the watches, which end with the test's context.
-	s.http.Config.BaseContext = func(net.Listener) context.Context { return tb.Context() }
+	ctx, end := context.WithCancel(context.Background())
+	s.http.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.end = end
 	s.http.Start()
-	tb.Cleanup(s.http.Close)
 	return s
+}
+
+// Close ends the watches and the server.
+func (s *Server) Close() {
+	s.end()
+	s.http.Close()
 }
 
 // Config is how a client finds the server.
 func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.http.URL, QPS: -1} }
+
+// Store is a client of the server.
+func (s *Server) Store(tb testing.TB, clk clock.Clock) *store.Store {
+	tb.Helper()
+	c, err := store.New(s.Config(), clk)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
 
 // Before has f see each request first, and answer it if it says so. f may use the server.
 func (s *Server) Before(f func(w http.ResponseWriter, r *http.Request) (answered bool)) {
@@ -150,21 +176,25 @@ func (s *Server) do(f func(*server.Server)) {
 }
 
 func (s *Server) wrote() {
-	select {
-	case s.news <- struct{}{}:
-	default:
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.news)
+	s.news = make(chan struct{})
 }
 
 // Await returns when what is asked for has come, which is looked at after writes. It returns false if ctx ends before.
-// One goroutine may wait at a time.
 func (s *Server) Await(ctx context.Context, is func() bool) bool {
-	for !is() {
+	for {
+		s.mu.Lock()
+		news := s.news
+		s.mu.Unlock()
+		if is() {
+			return true
+		}
 		select {
-		case <-s.news:
+		case <-news:
 		case <-ctx.Done():
 			return false
 		}
 	}
-	return true
 }

@@ -13,24 +13,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/idalloc/idalloc/internal/inspect"
 )
 
 // controllerCases are specs of what happens to workloads whose pods the controller counts.
 func controllerCases() {
-	It("tells running pods a new count, in files", func(ctx SpecContext) {
-		w := prepare(ctx, files, 3, assigned, byDefault)
-		w.apply(ctx)
-		w.held(ctx, 3)
-		w.scale(ctx, "4")
-		w.held(ctx, 4) // each program logs the count that it reads
-	}, SpecTimeout(2*patience))
-
 	It("gives ids to the pods of a Job, and lets each failed one count against its backoffLimit", func(ctx SpecContext) {
 		w := newWorkload(ctx, files)
 		good := w.job(ctx, "good", []string{program, "variable", "IDALLOC_ID"})
@@ -51,24 +41,7 @@ func controllerCases() {
 		}
 	}, SpecTimeout(2*patience))
 
-	DescribeTable("gives the pods of a StatefulSet the ids of their ordinals", func(ctx SpecContext, policy appsv1.PodManagementPolicyType) {
-		w := prepare(ctx, files, 3, assigned)
-		w.becomeStatefulSet()
-		w.set.Spec.PodManagementPolicy = policy
-		w.apply(ctx)
-		w.rolledSet(ctx, 3)
-		w.expectEnvironment(ctx)
-		w.restart(ctx)
-		w.rolledSet(ctx, 3)
-		w.expectEnvironment(ctx)
-		Expect(w.kubectl(ctx, "get", "events", "--field-selector=reason=PodRemoved")).To(BeEmpty())
-		w.verify(ctx)
-	},
-		Entry("one after the other", appsv1.OrderedReadyPodManagement, SpecTimeout(2*patience)),
-		Entry("at once", appsv1.ParallelPodManagement, SpecTimeout(2*patience)),
-	)
-
-	It("finishes a rolling update under a full quota, and one that a budget held up when that is gone", func(ctx SpecContext) {
+	It("finishes a rolling update under a full quota", func(ctx SpecContext) {
 		w := prepare(ctx, files, 3, assigned, byDefault)
 		_, err := client.CoreV1().ResourceQuotas(w.namespace).Create(ctx, &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}},
@@ -78,18 +51,6 @@ func controllerCases() {
 		w.held(ctx, 3)
 		w.restart(ctx)
 		w.held(ctx, 3)
-
-		_, err = client.PolicyV1().PodDisruptionBudgets(w.namespace).Create(ctx, &policyv1.PodDisruptionBudget{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: w.manifest.deployment.Spec.Selector, MaxUnavailable: new(intstr.FromInt32(0))},
-		}, metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		w.restart(ctx)
-		Eventually(func(ctx context.Context) (string, error) {
-			return w.kubectl(ctx, "get", "events", "--field-selector=reason=RemovalRefused")
-		}).WithContext(ctx).Should(ContainSubstring("disruption budget"))
-		Expect(w.kubectl(ctx, "delete", "poddisruptionbudget", name)).Error().NotTo(HaveOccurred())
-		w.held(ctx, 3)
-		w.verify(ctx)
 	}, SpecTimeout(3*patience))
 
 	DescribeTable("moves from the sidecar to the controller and back while pods are deleted, and no id is used twice", func(ctx SpecContext, e example, strategy change) {

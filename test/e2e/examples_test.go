@@ -131,7 +131,7 @@ func life(e example) {
 		}
 	}, SpecTimeout(2*patience))
 
-	It("rolls to a new revision and back without two holders of an id", func(ctx SpecContext) {
+	It("rolls to a new revision and back without two holders of an id", Label(mainFlow), func(ctx SpecContext) {
 		Expect(w.kubectl(ctx, "rollout", "restart", "deployment", name)).Error().NotTo(HaveOccurred())
 		w.held(ctx, 5)
 		By("undoing it, which also puts an old assignment back")

@@ -67,9 +67,7 @@ func (w *workload) held(ctx context.Context, n int) holders {
 			last, err := w.lastSample(p.Name)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(last.ID).To(Equal(id), "what "+p.Name+" says about itself")
-			if !w.stale {
-				g.Expect(last.Count).To(Equal(n), "the count that "+p.Name+" works with")
-			}
+			g.Expect(last.Count).To(Equal(n), "the count that "+p.Name+" works with")
 		}
 	}).WithContext(ctx).Should(Succeed())
 	return h

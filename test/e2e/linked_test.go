@@ -53,9 +53,6 @@ func serverAt(host, port string) change {
 	}
 }
 
-// keepsWorking: the work is not interrupted when only the count changes.
-func keepsWorking(s *appsv1.DeploymentSpec) { env("KEEP_ON_COUNT_CHANGE", "true")(s) }
-
 // prepare prepares n replicas of an example. Its checks run when the spec ends.
 func prepare(ctx context.Context, e example, n int, changes ...change) *workload {
 	GinkgoHelper()
@@ -109,7 +106,7 @@ func (w *workload) check(ctx context.Context) {
 // verify runs the command of that name.
 func (w *workload) verify(ctx context.Context) {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, os.Getenv("E2E_IDALLOC"), "verify", w.kind()+"/"+name, "-n", w.namespace, "--wait=30s") //nolint:gosec // what hack/e2e built
+	cmd := exec.CommandContext(ctx, os.Getenv("E2E_IDALLOC"), "verify", "deployment/"+name, "-n", w.namespace, "--wait=30s") //nolint:gosec // what hack/e2e built
 	out, err := cmd.CombinedOutput()
 	GinkgoWriter.Printf("idalloc verify: %s\n", out)
 	Expect(err).NotTo(HaveOccurred(), "idalloc verify: %s", out)
@@ -127,7 +124,7 @@ func (w *workload) owner(ctx context.Context) (store.Owner, error) {
 
 func (w *workload) restart(ctx context.Context) {
 	GinkgoHelper()
-	Expect(w.kubectl(ctx, "rollout", "restart", w.kind(), name)).Error().NotTo(HaveOccurred())
+	Expect(w.kubectl(ctx, "rollout", "restart", "deployment", name)).Error().NotTo(HaveOccurred())
 }
 
 func (w *workload) undo(ctx context.Context) {

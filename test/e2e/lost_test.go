@@ -131,7 +131,7 @@ func (w *workload) terminating(ctx context.Context, pod string) bool {
 // findings returns those of idalloc verify.
 func (w *workload) findings(ctx context.Context) []inspect.Finding {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, os.Getenv("E2E_IDALLOC"), "verify", w.kind()+"/"+name, "-n", w.namespace, "-o", "json") //nolint:gosec // what hack/e2e built
+	cmd := exec.CommandContext(ctx, os.Getenv("E2E_IDALLOC"), "verify", "deployment/"+name, "-n", w.namespace, "-o", "json") //nolint:gosec // what hack/e2e built
 	out, err := cmd.Output()
 	var report inspect.Report
 	Expect(json.Unmarshal(out, &report)).To(Succeed(), "idalloc verify: %v: %s", err, out)

@@ -15,6 +15,7 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 	}
 	for _, folder := range []string{
 		"examples/files", "examples/sidecar", "examples/linked", "examples/partitions", "examples/failover", "examples/drain", "examples/run", "examples/env", "examples/strict",
+		"examples/statefulset",
 	} {
 		t.Run(folder, func(t *testing.T) {
 			m, err := render(t.Context(), folder)

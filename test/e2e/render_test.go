@@ -26,9 +26,6 @@ type manifest struct {
 	role           *rbacv1.Role
 	binding        *rbacv1.RoleBinding
 	deployment     *appsv1.Deployment
-	// set and service are of an example with a StatefulSet. The pods' template is the Deployment's, too.
-	set     *appsv1.StatefulSet
-	service *corev1.Service
 }
 
 // render runs "kubectl kustomize" on a folder of config/. Unknown fields are errors: the API server
@@ -73,13 +70,10 @@ func (m *manifest) add(doc []byte) error {
 	case *appsv1.Deployment:
 		m.deployment = o
 	case *appsv1.StatefulSet:
-		m.set = o
-		m.deployment = &appsv1.Deployment{
+		m.deployment = &appsv1.Deployment{ // the template is what the tests look at
 			ObjectMeta: o.ObjectMeta, Spec: appsv1.DeploymentSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, Template: o.Spec.Template},
 		}
-	case *corev1.Service:
-		m.service = o
-	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding,
+	case *corev1.Service, *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding,
 		*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding:
 		// The suite installs these, and test/envtest/{policy,inject} test what they do.
 	default:

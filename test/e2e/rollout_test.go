@@ -4,29 +4,38 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
 var _ = Describe("A rollout", func() {
-	It("of the linked example with the default strategy completes by itself", Label(mainFlow), func(ctx SpecContext) {
-		w, _ := startLinked(ctx, 2)
-		w.restart(ctx)
-		w.held(ctx, 2)
-	}, SpecTimeout(2*patience))
-
-	It("of the example with a drain hook completes by itself", Label(mainFlow), func(ctx SpecContext) {
-		w := prepare(ctx, drain, 3)
+	DescribeTable("completes by itself, and every id is another pod's", func(ctx SpecContext, e example, n int) {
+		w := prepare(ctx, e, n)
 		w.apply(ctx)
-		w.held(ctx, 3)
+		before := w.held(ctx, n)
+		for id, pod := range before {
+			if e == variable {
+				said, err := w.kubectl(ctx, "exec", pod, "-c", name, "--", program, "variable", "MACHINE_ID")
+				Expect(err).NotTo(HaveOccurred())
+				Expect(strings.TrimSpace(said)).To(Equal(strconv.Itoa(id)))
+			}
+		}
 		w.restart(ctx)
-		w.held(ctx, 3)
-	}, SpecTimeout(2*patience))
+		after := w.held(ctx, n)
+		for id, pod := range before {
+			Expect(after[id]).NotTo(Equal(pod))
+		}
+	},
+		Entry("with the default strategy", Label(mainFlow), linked, 2, SpecTimeout(2*patience)),
+		Entry("with a drain hook", Label(mainFlow), drain, 3, SpecTimeout(2*patience)),
+		Entry("of a program in an image of its own, which idalloc run starts", Label(mainFlow), run, 2, SpecTimeout(2*patience)),
+		Entry("of a program that gets its id as a variable", Label(mainFlow), variable, 3, SpecTimeout(2*patience)),
+	)
 
 	DescribeTable("of a revision that is broken is rolled back half-way", func(ctx SpecContext, n int, patch string, broken func(corev1.Pod) bool) {
 		w, before := startLinked(ctx, n)
@@ -61,26 +70,3 @@ func imageless(p corev1.Pod) bool {
 }
 
 func working(p corev1.Pod) bool { return p.Labels[idLabel] != "" }
-
-// becomeStatefulSet puts the same pods under a StatefulSet.
-func (w *workload) becomeStatefulSet() {
-	d := w.manifest.deployment
-	w.set = &appsv1.StatefulSet{
-		TypeMeta: d.TypeMeta, ObjectMeta: d.ObjectMeta,
-		Spec: appsv1.StatefulSetSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: d.Spec.Template},
-	}
-	w.set.Kind = "StatefulSet"
-	w.manifest.role.Rules[0].Resources = []string{"statefulsets"}
-}
-
-// rolledSet waits until every pod of the StatefulSet is of its newest revision and works under its ordinal.
-func (w *workload) rolledSet(ctx context.Context, n int) {
-	GinkgoHelper()
-	Expect(w.kubectl(ctx, "rollout", "status", "statefulset", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
-	for id := range n {
-		Eventually(func() (int, error) {
-			last, err := w.lastSample(fmt.Sprintf("%s-%d", name, id))
-			return last.ID, err
-		}).WithContext(ctx).Should(Equal(id))
-	}
-}

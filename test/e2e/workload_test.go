@@ -35,8 +35,6 @@ const (
 	linked  example = "linked"
 	// partitions is the linked example with a program that works on partitions.
 	partitions example = "partitions"
-	// statefulset is the same as a StatefulSet.
-	statefulset example = "statefulset"
 	// drain is the files example with a drain hook.
 	drain example = "drain"
 	// run is a program of another image, started by idalloc run.
@@ -51,8 +49,6 @@ func (e example) command() []string {
 	switch e {
 	case linked, partitions, variable:
 		return []string{program, string(e)}
-	case statefulset:
-		return []string{program, string(partitions)}
 	case run:
 		return []string{"/opt/idalloc/idalloc", "run", "--"}
 	default:
@@ -62,7 +58,7 @@ func (e example) command() []string {
 
 // program returns the one that does the work.
 func (e example) program() string {
-	if e == linked || e == partitions || e == statefulset {
+	if e == linked || e == partitions {
 		return program
 	}
 	return "/fileworker"
@@ -74,22 +70,10 @@ type workload struct {
 	namespace string
 	probes    string
 	manifest  *manifest
-	// set replaces the Deployment if there is one.
-	set *appsv1.StatefulSet
-	// stale: the program logs the count with which its work began.
-	stale bool
 	// overlaps: the spec is about one, and looks for it itself.
 	overlaps bool
 	// divides is the number of partitions; 0: its programs work under ids, and log these.
 	divides int
-}
-
-// kind is the owner's, as kubectl calls it.
-func (w *workload) kind() string {
-	if w.set != nil {
-		return "statefulset"
-	}
-	return "deployment"
 }
 
 // newWorkload makes the namespace and the probe directory; both go at the end of the specs.
@@ -102,13 +86,12 @@ func newWorkload(ctx context.Context, e example) *workload {
 	// The next specs shall have the machine for themselves, so this waits until all pods are gone; the
 	// namespace, which takes longer, is removed meanwhile.
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
-		Expect(w.kubectl(ctx, "delete", w.kind(), name, "--ignore-not-found", "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
+		Expect(w.kubectl(ctx, "delete", "deployment", name, "--ignore-not-found", "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
 		Expect(w.kubectl(ctx, "delete", "namespace", w.namespace, "--wait=false")).Error().NotTo(HaveOccurred())
 	}, NodeTimeout(patience))
 
 	w.manifest, err = render(ctx, "examples/"+string(e))
 	Expect(err).NotTo(HaveOccurred())
-	w.set = w.manifest.set
 	w.adapt()
 	return w
 }
@@ -139,6 +122,11 @@ func (w *workload) adapt() {
 		worker.Args = []string{program, "env"}
 	}
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: probePath})
+	if w.example == variable { // the program asks for more, under names of its own
+		for _, key := range []string{"IDALLOC_ID", "IDALLOC_COUNT"} {
+			worker.Env = append(worker.Env, corev1.EnvVar{Name: key, ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "idalloc", Path: "env", Key: key}}})
+		}
+	}
 	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: probeVolume, MountPath: probePath})
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: probeVolume, VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: w.probes, Type: new(corev1.HostPathDirectory)},
@@ -148,17 +136,7 @@ func (w *workload) adapt() {
 // apply does what a user does with the manifests.
 func (w *workload) apply(ctx context.Context) {
 	GinkgoHelper()
-	var owner any = w.manifest.deployment
-	if w.set != nil {
-		d := w.manifest.deployment
-		w.set.ObjectMeta, w.set.Spec.Replicas, w.set.Spec.Template = d.ObjectMeta, d.Spec.Replicas, d.Spec.Template
-		owner = w.set
-	}
-	items := []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, owner}
-	if w.manifest.service != nil {
-		items = append(items, w.manifest.service)
-	}
-	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, w.manifest.deployment}}
 	b, err := json.Marshal(list)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(w.kubectlIn(ctx, string(b), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
@@ -181,7 +159,7 @@ func (w *workload) kubectlIn(ctx context.Context, stdin string, args ...string) 
 
 func (w *workload) scale(ctx context.Context, n string) {
 	GinkgoHelper()
-	Expect(w.kubectl(ctx, "scale", w.kind(), name, "--replicas="+n)).Error().NotTo(HaveOccurred())
+	Expect(w.kubectl(ctx, "scale", "deployment", name, "--replicas="+n)).Error().NotTo(HaveOccurred())
 }
 
 func (w *workload) deployment(ctx context.Context) (*appsv1.Deployment, error) {

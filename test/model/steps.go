@@ -76,7 +76,7 @@ func (m *model) stops(w world, i int) (out []edge) {
 // expiry is the end of a Lease's time. The work under it has stopped by then: its holder's own clock stops it earlier.
 func (m *model) expiry(w world, id int) []edge {
 	l := w.leases[id]
-	if l.holder == nobody || l.expired {
+	if l.holder == noHolder || l.expired {
 		return nil
 	}
 	at := w.pods[l.holder%mostPods].work
@@ -98,7 +98,7 @@ func (*model) letGoLate(w world, id int) []edge {
 		return nil
 	}
 	to := w
-	to.leases[id] = lease{holder: nobody}
+	to.leases[id] = lease{holder: noHolder}
 	if l.holder < mostPods {
 		to.pods[l.holder].misled = true
 	}
@@ -108,12 +108,12 @@ func (*model) letGoLate(w world, id int) []edge {
 // strip has another client remove a Lease.
 func strip(w world, id int) []edge {
 	l := w.leases[id]
-	if w.stripped == 0 || l.holder == nobody || l.expired {
+	if w.stripped == 0 || l.holder == noHolder || l.expired {
 		return nil
 	}
 	to := w
 	to.stripped--
-	to.leases[id] = lease{holder: nobody}
+	to.leases[id] = lease{holder: noHolder}
 	if l.holder < mostPods {
 		to.pods[l.holder].misled = true
 	}
@@ -246,7 +246,7 @@ func (m *model) secure(w world, i int, s share) []edge {
 	p := &to.pods[i]
 	if s == nothing() {
 		if id := p.tenure.lease.id; int(w.leases[id].holder) == i {
-			to.leases[id] = lease{holder: nobody}
+			to.leases[id] = lease{holder: noHolder}
 		}
 		p.misled = false
 		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.HasLease(receipt.Nothing()) })
@@ -258,7 +258,7 @@ func (m *model) secure(w world, i int, s share) []edge {
 	}
 	p.misled = false
 	l := w.leases[s.id]
-	if l.holder != nobody && int(l.holder) != i && !l.expired && m.without != noLease {
+	if l.holder != noHolder && int(l.holder) != i && !l.expired && m.without != noLease {
 		p.tenure.note(duty.Tenure.LeaseTaken)
 		return []edge{{pod: i, what: "finds the Lease of another pod for", about: lock{state: locks, share: s}, to: to}}
 	}
@@ -293,7 +293,7 @@ func (m *model) survey(to world, i int) []edge {
 	mine := p.tenure.receipt.share
 	var others duty.Others
 	for id, l := range to.leases {
-		if l.holder == nobody || l.expired {
+		if l.holder == noHolder || l.expired {
 			continue
 		}
 		if id != int(mine.id) && m.without != noSurvey {

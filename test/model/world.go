@@ -15,8 +15,8 @@ const (
 	mostSlots = 2
 	mostParts = 2
 	locks     = int8(receipt.Locks)
-	// nobody holds a Lease. A pod that was deleted by force holds one as its index and mostPods.
-	nobody = -1
+	// noHolder is that of a free Lease. A pod that was deleted by force holds one as its index and mostPods.
+	noHolder = -1
 )
 
 // step is one of the protocol that a model may leave out.
@@ -31,7 +31,7 @@ const (
 	noRead      step = "the read: a write without an answer counts as carried out"
 	fastGive    step = "the wait: work counts as stopped as soon as it is told to stop"
 	noSurvey    step = "T3 in strict mode: the others' Leases are not listed"
-	noLease     step = "T2 in strict mode: a Lease is taken whoever has it"
+	noLease     step = "T2 in strict mode: a Lease is taken although another pod has it"
 	noRefence   step = "T3 after an interruption: work goes on under a Lease that is renewed"
 	noParts     step = "the parts: all has stopped that was told to, as soon as a part of it has"
 	noLoosening step = "T3 in strict mode: a Lease that was told to go without an answer counts as held"
@@ -170,7 +170,7 @@ func (m *model) first() world {
 		w.pods[i] = m.newPod(i, 0)
 	}
 	for i := range w.leases {
-		w.leases[i].holder = nobody
+		w.leases[i].holder = noHolder
 	}
 	return w
 }

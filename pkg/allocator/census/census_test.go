@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -22,32 +21,21 @@ import (
 // read returns the owner, and the store that has read it.
 func read(t *testing.T, server *apifake.Server) (*store.Store, store.Owner) {
 	t.Helper()
-	s, err := store.New(server.Config(), clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner, err := s.Get(t.Context(), store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
+	s := server.Store(t, clock.RealClock{})
+	owner, err := s.Get(t.Context(), apifake.Ref())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s, owner
 }
 
-// released takes the labels away that the owner selects.
-func released(o *unstructured.Unstructured) *unstructured.Unstructured {
-	labels := o.GetLabels()
-	delete(labels, "app")
-	o.SetLabels(labels)
-	return o
-}
-
 func TestASurveyFindsTheOwnersPodsAndThoseWithALock(t *testing.T) {
 	server := apifake.New(t)
 	server.Put(apifake.Assigned(9, assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "dead"}}))
 	server.Put(apifake.Holding("a", 0))
-	server.Put(released(apifake.Holding("b", 1)))
+	server.Put(apifake.Released(apifake.Holding("b", 1)))
 	server.Put(apifake.Pod("c"))
-	server.Put(released(apifake.Pod("stranger")))
+	server.Put(apifake.Released(apifake.Pod("stranger")))
 	dead := apifake.Holding("dead", 2)
 	dead.Object["status"] = map[string]any{"phase": "Succeeded"}
 	server.Put(dead)
@@ -112,15 +100,9 @@ func TestWhatAPodIsToAPlan(t *testing.T) {
 		want  proposal.Pod
 	}{
 		"of a Deployment":                     {store.Deployment, 0, pod("worker-7", index("7"), completion), proposal.Pod{Ordinal: proposal.NoOrdinal}},
-		"of a StatefulSet, by its name":       {store.StatefulSet, 0, pod("my-worker-7", nil, nil), proposal.Pod{Ordinal: 7}},
-		"of a StatefulSet, by its label":      {store.StatefulSet, 0, pod("worker-x", index("7"), nil), proposal.Pod{Ordinal: 7}},
 		"of a StatefulSet that starts at 5":   {store.StatefulSet, 5, pod("worker-7", nil, nil), proposal.Pod{Ordinal: 2}},
-		"the first of it":                     {store.StatefulSet, 5, pod("worker-5", nil, nil), proposal.Pod{Ordinal: 0}},
 		"one from before it was moved":        {store.StatefulSet, 5, pod("worker-3", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
-		"without a number":                    {store.StatefulSet, 0, pod("worker", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
-		"of a Job, by its label":              {store.Job, 0, pod("worker-abc", completion, nil), proposal.Pod{Ordinal: 6}},
 		"of a Job, by its annotation":         {store.Job, 0, pod("worker-abc", nil, completion), proposal.Pod{Ordinal: 6}},
-		"of a Job without indexes":            {store.Job, 0, pod("worker-7", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
 		"that is being deleted":               {store.Deployment, 0, deleted, proposal.Pod{Ordinal: proposal.NoOrdinal, Terminating: true, Deadline: deadline.Time}},
 		"with a controller and another owner": {store.Deployment, 0, controlled, proposal.Pod{Ordinal: proposal.NoOrdinal, Controller: "rs"}},
 	} {
@@ -144,14 +126,11 @@ func TestWhatAPodLocksOfItsFormerOwnerIsLocked(t *testing.T) {
 	for kind, moves := range map[string]bool{apifake.Deployment: true, "Other": false} {
 		server := apifake.New(t)
 		server.Put(apifake.Owner(9))
-		set := apifake.Owner(1)
-		set.SetKind(store.ReplicaSet)
-		set.SetName("set")
-		set.SetUID("set")
-		set.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: apifake.Worker, UID: apifake.OwnerUID, Controller: new(true)}})
+		set := apifake.ReplicaSet("set", "1")
+		set.SetOwnerReferences(apifake.ControlledBy(kind, apifake.Worker, apifake.OwnerUID))
 		server.Put(set)
 		pod := apifake.Holding("a", 0)
-		pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: "set", UID: "set", Controller: new(true)}})
+		pod.SetOwnerReferences(apifake.ControlledBy(store.ReplicaSet, "set", "set"))
 		pod.SetAnnotations(map[string]string{receipt.Key: receipt.Receipt{UID: string(pod.GetUID()), Owner: "ReplicaSet/set", State: receipt.Locks, Write: "w"}.Encode()})
 		server.Put(pod)
 		s, owner := read(t, server)
@@ -164,7 +143,7 @@ func TestWhatAPodLocksOfItsFormerOwnerIsLocked(t *testing.T) {
 // A pod with the labels that the owner selects may be another owner's. A false alarm would be worse than none.
 func TestAPodOfAnotherOwnerIsForeignAlthoughTheSelectorMatchesIt(t *testing.T) {
 	by := func(kind, name string) []metav1.OwnerReference {
-		return []metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}}
+		return apifake.ControlledBy(kind, name, types.UID(name))
 	}
 	for name, tc := range map[string]struct {
 		pod, set []metav1.OwnerReference
@@ -184,10 +163,7 @@ func TestAPodOfAnotherOwnerIsForeignAlthoughTheSelectorMatchesIt(t *testing.T) {
 			server := apifake.New(t)
 			server.Put(apifake.Owner(9))
 			for _, set := range []string{"worker-5d9", "other-5d9"} {
-				o := apifake.Owner(1)
-				o.SetKind(store.ReplicaSet)
-				o.SetName(set)
-				o.SetUID(types.UID(set))
+				o := apifake.ReplicaSet(set, "1")
 				o.SetOwnerReferences(tc.set)
 				server.Put(o)
 			}

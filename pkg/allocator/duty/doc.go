@@ -13,11 +13,11 @@
 // whole map in its answer. If the proposal is an old one, T3 shows the receipt of the pod that has the slot.
 //
 // Two pods that want one thing write their receipts one after the other. The later one lists after both, so it sees the earlier one's lock,
-// and does not begin. The earlier one's lock stays until its work has stopped. Nothing that somebody writes on the owner occurs in this. It needs
-// that nobody else changes a live pod's receipt.
+// and does not begin. The earlier one's lock stays until its work has stopped. Nothing that is written on the owner occurs in this. It needs
+// that no other program changes a live pod's receipt.
 //
 // A process that ends leaves its pod's receipt, and perhaps work. The next one takes what the receipt locks once more, with T2 and T3, and
-// stops any other work first. After T3 a pod notes in its receipt what it holds. Whoever else locks that without such a note came later, so the
+// stops any other work first. After T3 a pod notes in its receipt what it holds. A pod that locks that without such a note came later, so the
 // next process does not give way.
 //
 // In strict mode a Lease locks the same beside the receipt. It outlives its pod: it ends when its time is over, and its holder's work has

@@ -10,7 +10,7 @@ type Lock struct {
 	State receipt.State
 	// Share is what it locks, Nothing unless State is Locks.
 	Share receipt.Share
-	// Held is what of Share the receipt says that T3 has let its pod work on. Whoever else locks that came later. The lock of a strict pod has
+	// Held is what of Share the receipt says that T3 has let its pod work on. Any other pod that locks that came later. The lock of a strict pod has
 	// none, because it may have ended with the Lease.
 	Held Held
 }
@@ -135,7 +135,7 @@ func Step(t Tenure, w Wish) Duty {
 		return Duty{Do: Stop, Share: t.Working.Within(keep)}
 	case t.Stopping.All && (t.Working.Empty() || !want.Empty()), t.Lock.State != receipt.Locks && !t.Working.Empty():
 		return Duty{Do: Rest, Why: WorkStops}
-	case t.Lock.State == receipt.Unreadable: // somebody else wrote it
+	case t.Lock.State == receipt.Unreadable: // another writer wrote it
 		return Duty{Do: Write, Lock: waiting()}
 	case t.Lock.State != receipt.Locks:
 		return t.wait(w)
@@ -156,13 +156,13 @@ func Step(t Tenure, w Wish) Duty {
 }
 
 // stopsNow reports whether this part of the work is to be told to stop now. A process that resumes tells a part of the work to stop when T3 has let
-// it go on with the rest: before that it has no token under which the rest goes on.
+// the rest continue: before that it has no token under which the rest continues.
 func (t Tenure) stopsNow(part Part) bool {
-	return !part.Empty() && (part.All || t.Unbroken || t.GoesOn())
+	return !part.Empty() && (part.All || t.Unbroken || t.Continues())
 }
 
-// GoesOn reports whether T3 has let the work go on that is under the lock, except for what others lock.
-func (t Tenure) GoesOn() bool {
+// Continues reports whether T3 has let the work continue that is under the lock, except for what others lock.
+func (t Tenure) Continues() bool {
 	return t.Renewed && t.Listed && (t.Surveyed || !t.Strict) && !t.Others.Slot && (!t.Doubts || !t.Others.Any())
 }
 

@@ -82,7 +82,7 @@ func TestStep(t *testing.T) {
 			idle(gaveUp()), duty.Wish{Propose: receipt.Nothing(), WaitAgain: true}, duty.Duty{Do: duty.Write, Lock: waits()},
 		},
 		"its receipt is written":       {idle(none()).Wrote(locks(share())), nothing, duty.Duty{Do: duty.List}},
-		"nobody else locks that":       {idle(none()).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Begin, Share: share(4)}},
+		"no other pod locks that":      {idle(none()).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Begin, Share: share(4)}},
 		"another pod locks the slot":   {idle(none()).Wrote(locks(share())).Saw(slot), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"another locks one of several": {idle(none()).Wrote(locks(share(4, 5))).Saw(duty.Others{Partitions: placement.Of(5)}), nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
 		"its write got no answer":      {holds(share(4)).Lost(), nothing, duty.Duty{Do: duty.ReadPod}},
@@ -141,7 +141,7 @@ func TestStep(t *testing.T) {
 			duty.Duty{Do: duty.Begin, Share: share(4, 5, 6)}, // it has not stopped
 
 		},
-		"somebody changed its receipt": {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"its receipt was changed": {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"strict, and some come and others go": {
 			strictly(share(4)), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Stop, Share: share()},
 		},
@@ -154,7 +154,7 @@ func TestStep(t *testing.T) {
 		"an earlier process left a lock":     {resumed, nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
 		"another receipt may be withdrawn":   {resumed.Wrote(locks(share(4))).Saw(slot), nothing, duty.Duty{Do: duty.List}},
 		"another receipt stays":              {resumed.Wrote(locks(share(4))).Saw(slot).Sure(), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
-		"somebody removed its receipt":       {holds(share(4)).Lost().Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"its receipt was removed":            {holds(share(4)).Lost().Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"strict, and a slot is proposed":     {duty.Start(true, receipt.Nothing()).Read(none()), proposed(share()), duty.Duty{Do: duty.Secure, Share: share()}},
 		"strict, and the others are listed":  {strictly(share(4)).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Survey}},
 		"strict, and it should have more":    {strictly(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Secure, Share: share(4, 5)}},
@@ -194,7 +194,7 @@ func TestNext(t *testing.T) {
 			holds(share(4)), duty.View{Count: 3, Propose: share(4, 5)}, duty.Known{Again: soon}, duty.Rest, soon,
 		},
 		"another pod had the slot just now":    {idle(none()), view(2), duty.Known{Again: soon}, duty.Rest, soon},
-		"somebody asks for the slot":           {holds(held), duty.View{Count: 3, Propose: held, Asks: true}, duty.Known{}, duty.Judge, time.Time{}},
+		"a pod asks for the slot":              {holds(held), duty.View{Count: 3, Propose: held, Asks: true}, duty.Known{}, duty.Judge, time.Time{}},
 		"a slot at the count is proposed":      {idle(none()), view(3), duty.Known{}, duty.Rest, time.Time{}},
 		"the last request was in vain":         {idle(none()), view(2), duty.Known{Retry: soon}, duty.Rest, soon},
 		"a plan may help":                      {idle(none()), view(receipt.NoID), duty.Known{Turn: now}, duty.Plan, time.Time{}},
@@ -208,9 +208,9 @@ func TestNext(t *testing.T) {
 		"the other part is to stop": {
 			holds(share(4, 5)), duty.View{Count: 3, Yield: placement.Of(4, 5)}, duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{},
 		},
-		"the API server is away":        {holds(share(4)), duty.View{Count: 3, Yield: placement.Of(4), Asked: true, Propose: share(4)}, duty.Known{Away: true}, duty.Rest, time.Time{}},
-		"it ends, and nobody hears it":  {holds(share(4)), duty.View{Count: 1}, duty.Known{Away: true, Ends: true}, duty.Stop, time.Time{}},
-		"it is away, and one had to go": {holds(share(4)).Told(share()), duty.View{Count: 3, Yield: placement.Of(4), Propose: share(4)}, duty.Known{Away: true}, duty.CallOff, time.Time{}},
+		"the API server is away":          {holds(share(4)), duty.View{Count: 3, Yield: placement.Of(4), Asked: true, Propose: share(4)}, duty.Known{Away: true}, duty.Rest, time.Time{}},
+		"it ends, and no server hears it": {holds(share(4)), duty.View{Count: 1}, duty.Known{Away: true, Ends: true}, duty.Stop, time.Time{}},
+		"it is away, and one had to go":   {holds(share(4)).Told(share()), duty.View{Count: 3, Yield: placement.Of(4), Propose: share(4)}, duty.Known{Away: true}, duty.CallOff, time.Time{}},
 		"it is away, and one has stopped": {
 			stopped(holds(share(4)), share()), duty.View{Count: 3, Yield: placement.Of(4), Propose: share(4)}, duty.Known{Away: true}, duty.Begin, time.Time{},
 		},

@@ -32,7 +32,7 @@ type Known struct {
 	// the pod holds.
 	Retry, Again, Refused, NoteAt time.Time
 	Kept                          Part
-	// Away says that the API server does not answer. What stops now could not be let go of, and would be worked on by nobody.
+	// Away says that the API server does not answer. What stops now could not be let go of, and no pod would work on it.
 	Away bool
 	// Show says that a plan left this pod without a slot.
 	Show bool

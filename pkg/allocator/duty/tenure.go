@@ -40,7 +40,7 @@ type Tenure struct {
 	Listed, Surveyed bool
 	// Others is what these lock of Lock.
 	Others Others
-	// Unbroken says that T3 has shown no other holder of Working, and that the receipt has locked that ever since. Whoever locks it, too, came later
+	// Unbroken says that T3 has shown no other holder of Working, and that the receipt has locked that ever since. A pod that locks it, too, came later
 	// and withdraws.
 	Unbroken bool
 	// Working is where work may be under way: what was begun and has not stopped, be it by an earlier process of the pod.
@@ -90,7 +90,7 @@ func (t Tenure) confirmed() bool {
 	return t.Known && t.Renewed && t.Listed && secured && !t.Others.Any() && t.Lock.Share.Covers(t.Working)
 }
 
-// Lost takes in that it is not known what stands on the pod: somebody else changed the receipt, it seems.
+// Lost takes in that it is not known what stands on the pod: another writer changed the receipt, it seems.
 func (t Tenure) Lost() Tenure {
 	t.Known = false
 	return t

@@ -135,7 +135,7 @@ func (g *Guard) Forget() {
 	g.own, g.gone = store.Lease{}, false
 }
 
-// Fence has the work stopped in time, because nobody watches the time from here on.
+// Fence has the work stopped in time, because no goroutine watches the time from here on.
 func (g *Guard) Fence() {
 	g.mu.Lock()
 	until, own := g.until, g.own.Holder != ""

@@ -11,7 +11,7 @@ const (
 	MaxDamping = 10 * time.Second
 )
 
-// Undone is how often in a row somebody else undid something, and when it was put right last. It is not safe for concurrent use.
+// Undone is how often in a row another writer undid something, and when it was put right last. It is not safe for concurrent use.
 type Undone struct {
 	times int
 	at    time.Time

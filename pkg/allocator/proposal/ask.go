@@ -72,7 +72,7 @@ func (p *planner) ask() {
 //
 // Three things count as hand-overs under way: requests; siblings that have a slot, have shown life, and are not available yet; and older pods
 // within their grace period, because their slots come free by themselves. So a revision that does not work does not collect every id. A
-// sibling that has not shown life took its slot from nobody, so it does not count. Nor do those of a StatefulSet, which starts a pod when the
+// sibling that has not shown life took its slot from no pod, so it does not count. Nor do those of a StatefulSet, which starts a pod when the
 // one before it is Ready.
 func (p *planner) survey() (able []int) {
 	h := &p.d.HandOver

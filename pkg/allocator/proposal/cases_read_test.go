@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/cases"
 )
 
 // scene is the input of a plan as the lines of a case tell it.
@@ -40,7 +41,7 @@ func (s scene) clone() scene {
 func (s *scene) read(short []datadriven.CmdArg, text string) error {
 	lines := s.lines()
 	for _, arg := range short {
-		if err := lines.read(arg.Key + " " + strings.Join(arg.Vals, " ")); err != nil {
+		if err := lines.Read(arg.Key + " " + strings.Join(arg.Vals, " ")); err != nil {
 			return err
 		}
 	}
@@ -48,7 +49,7 @@ func (s *scene) read(short []datadriven.CmdArg, text string) error {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		if err := lines.read(line); err != nil {
+		if err := lines.Read(line); err != nil {
 			return err
 		}
 	}
@@ -82,22 +83,22 @@ func (s *scene) input(sweep bool) (Input, error) {
 	return in, nil
 }
 
-func (s *scene) lines() words {
+func (s *scene) lines() cases.Terms {
 	in := &s.in
-	return words{
-		"count":         number(&in.Count),
+	return cases.Terms{
+		"count":         cases.Number(&in.Count),
 		"map":           slotsTo(&in.State.Slots),
 		"requests":      slotsTo(&in.State.Handover),
-		"room":          func(rest string) error { s.room = new(int); return number(s.room)(rest) },
+		"room":          func(rest string) error { s.room = new(int); return cases.Number(s.room)(rest) },
 		"pod":           s.readPods,
 		"pods":          s.readPods,
 		"gone":          s.readGone,
 		"wants":         s.readWants,
 		"vacant":        s.readVacant,
-		"at once":       just(func() { in.Partitions.AtOnce = true }),
-		"not at once":   just(func() { in.Partitions.AtOnce = false }),
+		"at once":       cases.Just(func() { in.Partitions.AtOnce = true }),
+		"not at once":   cases.Just(func() { in.Partitions.AtOnce = false }),
 		"partitions":    s.readPartitions,
-		"no partitions": just(func() { in.State.Row = nil }),
+		"no partitions": cases.Just(func() { in.State.Row = nil }),
 		"me":            s.readMe,
 		"controller":    s.readController,
 	}
@@ -108,7 +109,7 @@ func (s *scene) readPods(rest string) error {
 	for name := range strings.FieldsSeq(names) {
 		p := pod(name, 1)
 		if described {
-			if err := podWords(&p).parts(is); err != nil {
+			if err := podWords(&p).Parts(is); err != nil {
 				return err
 			}
 		}
@@ -153,21 +154,15 @@ func readRow(rest string) (count int, strategy string, owners placement.Owners, 
 	if len(fields) > 1 {
 		strategy = fields[1]
 	}
-	if err := number(&count)(fields[0]); err != nil {
+	if err := cases.Number(&count)(fields[0]); err != nil {
 		return 0, "", nil, err
 	}
 	owners = placement.Owners{}
-	for _, entry := range fields[min(2, len(fields)):] {
-		id, set, _ := strings.Cut(entry, "=")
-		n, err := strconv.Atoi(id)
-		if err != nil {
-			return 0, "", nil, err
-		}
-		if owners[n], err = readSet(set); err != nil {
-			return 0, "", nil, err
-		}
-	}
-	return count, strategy, owners, nil
+	err = cases.Pairs(strings.Join(fields[min(2, len(fields)):], " "), func(id int, set string) (err error) {
+		owners[id], err = readSet(set)
+		return err
+	})
+	return count, strategy, owners, err
 }
 
 func (s *scene) readVacant(rest string) error {
@@ -189,14 +184,14 @@ func (s *scene) readMe(rest string) error {
 	if in.Me = name; !described {
 		return nil
 	}
-	return words{
-		"current revision": just(func() { in.Rollout.Current = true }),
-		"max unavailable":  number(&in.Rollout.MaxUnavailable),
-		"available":        number(&in.Rollout.Available),
-		"too early to ask": just(func() { in.StandsBack = true }),
+	return cases.Terms{
+		"current revision": cases.Just(func() { in.Rollout.Current = true }),
+		"max unavailable":  cases.Number(&in.Rollout.MaxUnavailable),
+		"available":        cases.Number(&in.Rollout.Available),
+		"too early to ask": cases.Just(func() { in.StandsBack = true }),
 		"slot free for":    duration(&in.FreeFor),
-		"joins":            just(func() { s.joins = true }),
-	}.parts(is)
+		"joins":            cases.Just(func() { s.joins = true }),
+	}.Parts(is)
 }
 
 // readController has the controller plan. The current revision is that of pods without other words, unless it is unknown.
@@ -206,51 +201,41 @@ func (s *scene) readController(rest string) error {
 	if rest == "" {
 		return nil
 	}
-	return words{
-		"current revision": just(func() { in.Rollout.Current = true }),
-		"knows none":       just(func() { in.Revision = "" }),
+	return cases.Terms{
+		"current revision": cases.Just(func() { in.Rollout.Current = true }),
+		"knows none":       cases.Just(func() { in.Revision = "" }),
 		"slot free for":    duration(&in.FreeFor),
-		"joins":            just(func() { s.joins = true }),
-		"gathers":          just(func() { in.Partitions.Gathers = true }),
-		"max unavailable":  number(&in.Rollout.MaxUnavailable),
-		"available":        number(&in.Rollout.Available),
-	}.parts(rest)
+		"joins":            cases.Just(func() { s.joins = true }),
+		"gathers":          cases.Just(func() { in.Partitions.Gathers = true }),
+		"max unavailable":  cases.Number(&in.Rollout.MaxUnavailable),
+		"available":        cases.Number(&in.Rollout.Available),
+	}.Parts(rest)
 }
 
 // podWords say what the pod is, and what its receipt says.
-func podWords(p *Pod) words {
+func podWords(p *Pod) cases.Terms {
 	r := &p.Receipt
-	return words{
-		"age": func(rest string) error {
-			var age time.Duration
-			err := duration(&age)(rest)
-			p.Created = t0.Add(-age)
-			return err
-		},
-		"revision":      func(rest string) error { p.Controller = rest; return nil },
-		"no controller": just(func() { p.Controller = "" }),
-		"relabelled":    just(func() { p.Owned = false }),
-		"foreign":       just(func() { p.Foreign = true }),
-		"terminating":   just(func() { p.Terminating, p.Deadline = true, t0 }),
-		"grace": func(rest string) error {
-			var left time.Duration
-			err := duration(&left)(rest)
-			p.Deadline = t0.Add(left)
-			return err
-		},
-		"ordinal":    number(&p.Ordinal),
-		"gated":      just(func() { p.Gated = true }),
-		"agent":      just(func() { p.Central = true }),
-		"stood back": just(func() { p.StoodBack = true }),
-		"condemned":  just(func() { p.Condemned = true }),
-		"receipt":    func(rest string) error { r.State = receipt.Locks; return readSlot(r, rest, ofEntry) },
-		"unreadable": func(rest string) error { r.State = receipt.Unreadable; return readSlot(r, rest, receipt.NoID) },
-		"hands over": just(func() { r.HandsOver = true }),
-		"strict":     just(func() { r.Strict = true }),
-		"waits":      just(func() { r.State = receipt.Waits }),
-		"gave up":    just(func() { r.State, r.Rank = receipt.GaveUp, max(r.Rank, 1) }),
-		"rank":       number(&r.Rank),
-		"works on":   func(rest string) error { return readWork(r, rest) },
+	return cases.Terms{
+		"age":           func(rest string) error { return cases.Moment(t0, &p.Created)("-" + rest) },
+		"revision":      cases.Text(&p.Controller),
+		"no controller": cases.Just(func() { p.Controller = "" }),
+		"relabelled":    cases.Just(func() { p.Owned = false }),
+		"foreign":       cases.Just(func() { p.Foreign = true }),
+		"terminating":   cases.Just(func() { p.Terminating, p.Deadline = true, t0 }),
+		"grace":         cases.Moment(t0, &p.Deadline),
+		"ordinal":       cases.Number(&p.Ordinal),
+		"gated":         cases.Just(func() { p.Gated = true }),
+		"agent":         cases.Just(func() { p.Central = true }),
+		"stood back":    cases.Just(func() { p.StoodBack = true }),
+		"condemned":     cases.Just(func() { p.Condemned = true }),
+		"receipt":       func(rest string) error { r.State = receipt.Locks; return readSlot(r, rest, ofEntry) },
+		"unreadable":    func(rest string) error { r.State = receipt.Unreadable; return readSlot(r, rest, receipt.NoID) },
+		"hands over":    cases.Just(func() { r.HandsOver = true }),
+		"strict":        cases.Just(func() { r.Strict = true }),
+		"waits":         cases.Just(func() { r.State = receipt.Waits }),
+		"gave up":       cases.Just(func() { r.State, r.Rank = receipt.GaveUp, max(r.Rank, 1) }),
+		"rank":          cases.Number(&r.Rank),
+		"works on":      func(rest string) error { return readWork(r, rest) },
 	}
 }
 
@@ -258,14 +243,14 @@ func readSlot(r *receipt.Receipt, rest string, none int) error {
 	if r.Share.ID = none; rest == "" {
 		return nil
 	}
-	return number(&r.Share.ID)(rest)
+	return cases.Number(&r.Share.ID)(rest)
 }
 
 // readWork reads a set, or "nothing", and how many partitions the receipt says that there are.
 func readWork(r *receipt.Receipt, rest string) (err error) {
 	set, of, more := strings.Cut(rest, " of ")
 	if r.Share.Of = 8; more {
-		if err := number(&r.Share.Of)(of); err != nil {
+		if err := cases.Number(&r.Share.Of)(of); err != nil {
 			return err
 		}
 	}
@@ -278,56 +263,17 @@ func readSet(text string) (placement.Set, error) {
 	return placement.Parse(strings.ReplaceAll(text, "+", ","), placement.MaxCount)
 }
 
-// words are what a line or a part of it may begin with, and how the rest of it is read.
-type words map[string]func(rest string) error
-
-func (w words) read(text string) error {
-	for first, read := range w {
-		if rest, ok := strings.CutPrefix(text+" ", first+" "); ok {
-			return read(strings.TrimSpace(rest))
-		}
-	}
-	return fmt.Errorf("unknown words %q", text)
-}
-
-// parts reads what is separated by commas.
-func (w words) parts(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		if err := w.read(strings.TrimSpace(part)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func slotsTo(to *slots) func(string) error {
 	return func(rest string) error {
 		*to = slots{}
-		for entry := range strings.FieldsSeq(rest) {
-			text, name, ok := strings.Cut(entry, "=")
-			id, err := strconv.Atoi(text)
-			if _, twice := (*to)[id]; !ok || err != nil || twice {
-				return fmt.Errorf("%q is no SLOT=POD, or its slot is there twice", entry)
+		return cases.Pairs(rest, func(id int, name string) error {
+			if _, twice := (*to)[id]; twice {
+				return fmt.Errorf("slot %d is there twice", id)
 			}
 			(*to)[id] = name
-		}
-		return nil
+			return nil
+		})
 	}
-}
-
-// just is for words that nothing follows.
-func just(do func()) func(string) error {
-	return func(rest string) error {
-		if rest != "" {
-			return fmt.Errorf("unknown words %q", rest)
-		}
-		do()
-		return nil
-	}
-}
-
-func number(to *int) func(string) error {
-	return func(rest string) (err error) { *to, err = strconv.Atoi(rest); return err }
 }
 
 func duration(to *time.Duration) func(string) error {

@@ -8,7 +8,7 @@
 // These are the rules. testdata shows each of them in cases.
 //
 //  1. Locks. A slot that the receipt of exactly one live pod locks is that pod's, whatever the map says and whatever the count is. If the
-//     receipts of several pods lock it, the entry of one of these pods stays, and nobody else is proposed. A strict pod that has outlived
+//     receipts of several pods lock it, the entry of one of these pods stays, and no other pod is proposed. A strict pod that has outlived
 //     its grace period counts as gone: its Lease protects what it locks.
 //  2. Entries. Any other entry stays if its pod lives, has no other slot, has not given up and is not Terminating, if the slot is below the
 //     count, and if no receipt locks the slot. All other entries go.
@@ -23,9 +23,9 @@
 //  6. Asking. A planner of the current revision for which there is no slot asks pods of other revisions for theirs. A pod of a StatefulSet asks
 //     condemned ones, those with ordinals that the StatefulSet does not have any more (see ask.go).
 //  7. Members. The ids below the count whose holders work on partitions divide them. An id whose slot no pod locks stays a member until the planner
-//     has known it vacant for long enough; with primary, by default, until nobody who is known to run is about to take it. An id whose holder
+//     has known it vacant for long enough; with primary, by default, until no pod that is known to run is about to take it. An id whose holder
 //     works on none is no member.
 //  8. Partitions. A partition that exactly one live pod locks is that of the pod's id. If it is locked in any other way, it stays where the
-//     row has it. If nobody locks it, it goes to its target.
+//     row has it. If no pod locks it, it goes to its target.
 //  9. In force. The user says how many partitions there are. If the user does not, the row does. If the row does not, receipts do.
 package proposal

@@ -47,7 +47,7 @@ func (p *planner) own() {
 	p.next.Row = &next
 	ends := next.Count == 0 && locked.Empty() && (p.in.Partitions.Wish.HasCount || p.said(true) == 0)
 	if ends || (row == nil && len(next.Owners) == 0) {
-		p.next.Row = nil // nobody works on partitions any more, or yet
+		p.next.Row = nil // no pod works on partitions any more, or yet
 	}
 	moves := &p.d.Partitions
 	moves.Changed = !p.next.Row.Same(row)
@@ -67,7 +67,7 @@ func (p *planner) row() placement.Owners {
 	return p.in.State.Row.Owners
 }
 
-// locks returns what the holder of each id locks and nobody else does; what is locked in any other way, which means by several pods, by a pod
+// locks returns what the holder of each id locks and no other pod does; what is locked in any other way, which means by several pods, by a pod
 // that has no slot, or by a damaged receipt; and all that is locked.
 func (p *planner) locks() (alone placement.Owners, unclear, locked placement.Set) {
 	alone = placement.Owners{}
@@ -131,7 +131,7 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 	return slices.Sorted(maps.Keys(is)), vacated
 }
 
-// idle reports whether nobody locks the slot, as far as receipts can be read.
+// idle reports whether no pod locks the slot, as far as receipts can be read.
 func (p *planner) idle(id int) bool {
 	_, locked := p.lockers[id]
 	pod, has := p.pods[p.next.Slots[id]]
@@ -145,7 +145,7 @@ func (p *planner) vacant(id int) bool {
 	return is && (!taken || name == pod)
 }
 
-// goneAtOnce returns which idle ids fail over at once: nobody can take them within moments, and a stand-in works. No pod
+// goneAtOnce returns which idle ids fail over at once: no pod can take them within moments, and a stand-in works. No pod
 // that has it, or that may get it, is known to run. Pods are listed by metadata alone, so a replacement that starts looks like one that cannot
 // be scheduled.
 func (p *planner) goneAtOnce(strategy string) func(id int) bool {

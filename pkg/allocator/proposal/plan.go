@@ -193,7 +193,7 @@ func (p *planner) fits() *assignment.TooLargeError {
 	return large
 }
 
-// free reports whether nobody has the slot.
+// free reports whether no pod has the slot.
 func (p *planner) free(id int) bool {
 	_, taken := p.next.Slots[id]
 	_, locked := p.lockers[id]

@@ -64,7 +64,7 @@ func genPod(t *rapid.T, name string) Pod {
 
 // invariants hold for every plan.
 var invariants = []func(t *rapid.T, in Input, d Decision){ //nolint:gochecknoglobals // a constant that Go cannot express
-	neverTwoEntriesForAPod, whatOnePodLocksIsItsOwn, onlyLivePodsHaveEntries, requestsAreFewAndMeetable, nothingIsFreeWhileSomebodyWaits,
+	neverTwoEntriesForAPod, whatOnePodLocksIsItsOwn, onlyLivePodsHaveEntries, requestsAreFewAndMeetable, nothingIsFreeWhileAPodWaits,
 }
 
 func TestEveryInvariantHolds(t *testing.T) {
@@ -196,7 +196,7 @@ func (in Input) free(next assignment.State) (ids []int) {
 	return ids
 }
 
-func nothingIsFreeWhileSomebodyWaits(t *rapid.T, in Input, d Decision) {
+func nothingIsFreeWhileAPodWaits(t *rapid.T, in Input, d Decision) {
 	next := after(in, d)
 	if names := waiting(in, next); len(names) > 0 && len(in.free(next)) > 0 && d.Reserved == 0 && d.TooLarge == nil {
 		t.Fatalf("%v wait while slots %d are free: %v", names, in.free(next), next.Slots)

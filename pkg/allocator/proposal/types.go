@@ -19,7 +19,7 @@ type Pod struct {
 	Created time.Time
 	// Controller is the UID of the pod's direct controller. Pods that share it are siblings.
 	Controller string
-	// Owned says that the owner's selector matches the pod. It does not match a pod that somebody relabelled.
+	// Owned says that the owner's selector matches the pod. It does not match a pod that was relabelled.
 	Owned bool
 	// Foreign says that the pod is another owner's, although the selector matches it. A plan tells of it, and does nothing else about it.
 	Foreign bool
@@ -42,7 +42,7 @@ type Pod struct {
 }
 
 // Moved is the pod when it has come from another owner to this one. It may still work under what it locks there. So that counts as locked here,
-// and nobody else gets it meanwhile. No Lease of this owner protects it.
+// and no other pod gets it meanwhile. No Lease of this owner protects it.
 func (p Pod) Moved() Pod {
 	p.Receipt, p.Receipt.Strict = p.Former, false
 	return p
@@ -85,7 +85,7 @@ type Input struct {
 	Central bool
 	// Revision is the Controller of the pods of the current revision. Only the controller says so: it has no pod of its own.
 	Revision string
-	// Rollout says where the planner stands in a rolling update. With the zero value it asks nobody for a slot.
+	// Rollout says where the planner stands in a rolling update. With the zero value it asks no pod for a slot.
 	Rollout Rollout
 	// FreeFor is how long the planner itself has known a slot to be free that it, or a pod that is Central, had to leave to other pods.
 	FreeFor time.Duration
@@ -117,7 +117,7 @@ type Division struct {
 	// Vacant are the ids that the planner has itself known to be without a holder for failover-after, each with the pod of its entry: one that
 	// locks nothing, or none.
 	Vacant map[int]string
-	// AtOnce says that with primary an id that nobody can take soon is vacant, however short the time.
+	// AtOnce says that with primary an id that no pod can take soon is vacant, however short the time.
 	AtOnce bool
 	// Joins has the ids that the planner knows to have been held for long enough to join beside other members (strategy primary).
 	Joins map[int]bool
@@ -179,7 +179,7 @@ type Decision struct {
 	Live int
 	// Overdue are the slots below the count of pods that have outlived their grace period and are not strict.
 	Overdue []Change
-	// Foreign are slots that pods lock which are not the owner's. Terminating ones do not count, because somebody has deleted them.
+	// Foreign are slots that pods lock which are not the owner's. Terminating ones do not count, because they were deleted.
 	Foreign []Change
 	// Scarce says that there were fewer free slots than pods that want one.
 	Scarce bool

@@ -143,8 +143,8 @@ func (p *planner) doubt(pod *Pod) int {
 	return 2
 }
 
-// bound reports whether the pod waits for the slot of its ordinal. It takes another one if somebody has that slot who is to stay. This happens
-// after somebody raises a Job's parallelism, or changes the start of a StatefulSet's ordinals.
+// bound reports whether the pod waits for the slot of its ordinal. It takes another one if a pod that is to stay has that slot. This happens
+// after a user raises a Job's parallelism, or changes the start of a StatefulSet's ordinals.
 func (p *planner) bound(pod *Pod) bool {
 	if pod.Ordinal < 0 || pod.Ordinal >= p.in.Count {
 		return false

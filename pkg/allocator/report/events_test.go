@@ -18,7 +18,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/report"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -31,10 +30,7 @@ func TestEachForeignPodIsNamedOnce(t *testing.T) {
 		said += string(body)
 		return false
 	})
-	s, err := store.New(api.Config(), clk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := api.Store(t, clk)
 	var running sync.WaitGroup
 	log := logr.Discard()
 	events := report.NewEvents(s, &log, apifake.Namespace, metav1.OwnerReference{Name: "p0"}, func(f func(context.Context)) { running.Go(func() { f(t.Context()) }) })
@@ -65,10 +61,7 @@ func TestAnEventThatCouldNotBeWrittenIsLeftAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := apifake.New(t)
-			s, err := store.New(api.Config(), clock.RealClock{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := api.Store(t, clock.RealClock{})
 			refuse := true
 			api.Before(func(w http.ResponseWriter, _ *http.Request) bool {
 				if refuse {

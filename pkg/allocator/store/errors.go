@@ -18,9 +18,9 @@ var (
 	// before anything else.
 	ErrAmbiguous = errors.New("no answer to a write; it may still happen")
 	// ErrNoAnswer means that the server did not say what it did with a request: a broken connection, a timeout,
-	// a server error, or somebody else's answer.
+	// a server error, or another program's answer.
 	ErrNoAnswer = errors.New("no answer from the API server")
-	// ErrRefused means that the API server refuses what a write says, whoever sends it: an admission webhook, a policy, a quota. That may change.
+	// ErrRefused means that the API server refuses what a write says, whichever program sends it: an admission webhook, a policy, a quota. That may change.
 	ErrRefused = errors.New("the API server refuses what is written")
 	// ErrGone means that, according to the API server, the object does not exist.
 	ErrGone = errors.New("the object does not exist")

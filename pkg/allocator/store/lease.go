@@ -66,7 +66,7 @@ func (s *Store) EachLease(ctx context.Context, ref Ref, again func(), do func(Le
 	o := metav1.ListOptions{LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())}
 	return s.eachObject(ctx, target{gvr: Leases, namespace: ref.Namespace}, o, 0, again, func(u *unstructured.Unstructured) {
 		id, err := strconv.Atoi(u.GetLabels()[receipt.IDLabel])
-		if err == nil && u.GetName() == LeaseName(ref.String(), id) { // others are somebody else's
+		if err == nil && u.GetName() == LeaseName(ref.String(), id) { // others are another program's
 			do(leaseOf(u, id))
 		}
 	})

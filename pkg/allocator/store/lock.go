@@ -20,7 +20,7 @@ import (
 // pod has the same UID, the same receipt and the same two labels still, so a late write cannot undo a newer one. The labels and the deletion
 // cost change in the same request.
 //
-// wrote is the receipt that the caller wrote last. Nobody writes its bytes again. If the pod has another one, somebody may, so the write fails
+// wrote is the receipt that the caller wrote last. No program writes its bytes again. The bytes of another one may come back, so the write fails
 // unless nothing at all has changed on the pod.
 //
 // Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, *ForbiddenError, or the server's own.
@@ -106,11 +106,11 @@ func lockChanges(pod *metav1.PartialObjectMetadata, next receipt.Receipt) []chan
 	oldID, oldCost := lookup(pod.Labels, receipt.IDLabel), lookup(pod.Annotations, assignment.DeletionCostKey)
 	cost := costOf(id)
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldID)) {
-		cost = oldCost // somebody else set it
+		cost = oldCost // another program set it
 	}
 	return []change{
 		{field: annotationsField, key: receipt.Key, old: before, new: &text, tested: true},
-		// A receipt whose labels somebody removed was no lock for a moment: a late write must not make it look unbroken.
+		// A receipt whose labels were removed was no lock for a moment: a late write must not make it look unbroken.
 		{field: labelsField, key: receipt.IDLabel, old: oldID, new: id, tested: true},
 		{field: labelsField, key: receipt.OwnerLabel, old: lookup(pod.Labels, receipt.OwnerLabel), new: owner, tested: true},
 		{field: annotationsField, key: assignment.DeletionCostKey, old: oldCost, new: cost}, // it follows from the receipt

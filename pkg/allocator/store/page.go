@@ -62,7 +62,7 @@ type pageKey struct{}
 // brace is not complete.
 //
 // It also takes Retry-After out of the answers to writes. client-go would repeat the write by itself, although the first copy may still arrive,
-// and nobody would hear of that one.
+// and no caller would hear of that one.
 type answers struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

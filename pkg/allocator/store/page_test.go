@@ -1,15 +1,12 @@
 package store
 
 import (
-	"net/http/httptest"
 	"runtime"
 	"runtime/debug"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
-	testclock "k8s.io/utils/clock/testing"
 )
 
 // BenchmarkLargePods lists 500 pods of 256 KiB, and reports how much is in memory at most.
@@ -37,12 +34,7 @@ func BenchmarkLargePods(b *testing.B) {
 				runtime.ReadMemStats(&now)
 				most = max(most, now.HeapAlloc)
 			}
-			server := httptest.NewServer(&book{pods: 500, bytes: 256 << 10, wrote: look})
-			b.Cleanup(server.Close)
-			s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := (&book{pods: 500, bytes: 256 << 10, wrote: look}).store(b)
 			defer debug.SetGCPercent(debug.SetGCPercent(10))
 			for b.Loop() {
 				if err := list(s, look); err != nil {

@@ -29,6 +29,18 @@ type book struct {
 	asked []string
 }
 
+// store returns a Store of this server.
+func (b *book) store(tb testing.TB) *Store {
+	tb.Helper()
+	server := httptest.NewServer(b)
+	tb.Cleanup(server.Close)
+	s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
 // ServeHTTP implements http.Handler.
 func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
@@ -96,12 +108,7 @@ func TestEachPodShowsAllPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := tc.book
-			server := httptest.NewServer(&b)
-			defer server.Close()
-			s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := b.store(t)
 			shown, whole := map[string]bool{}, map[string]bool{}
 			if err := s.EachPod(t.Context(), "shop", metav1.ListOptions{}, func(p *metav1.PartialObjectMetadata) { shown[p.Name] = true }); err != nil {
 				t.Fatal(err)
@@ -127,12 +134,7 @@ func TestEachPodShowsAllPages(t *testing.T) {
 // A server may forget each moment before the last page.
 func TestAListThatIsLargeAndSlowEnds(t *testing.T) {
 	b := &book{pods: 60, bytes: 256 << 10, forgets: true}
-	server := httptest.NewServer(b)
-	t.Cleanup(server.Close)
-	s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := b.store(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b.wrote = func() {
@@ -148,12 +150,7 @@ func TestAListThatIsLargeAndSlowEnds(t *testing.T) {
 // A Lease is as large as an account may make it, and there is one for each slot.
 func TestLargeLeasesComeInPages(t *testing.T) {
 	b := &book{pods: 251, bytes: pageBytes / 250}
-	server := httptest.NewServer(b)
-	t.Cleanup(server.Close)
-	s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := b.store(t)
 	shown, again := 0, 0
 	o := metav1.ListOptions{}
 	if err := s.eachObject(t.Context(), target{gvr: Leases, namespace: "shop"}, o, 0, func() { again++; shown = 0 }, func(*unstructured.Unstructured) { shown++ }); err != nil {

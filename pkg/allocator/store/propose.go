@@ -82,7 +82,7 @@ func (s *Store) judge(ctx context.Context, t target, refused error, differs func
 	case errors.Is(err, ErrGone):
 		return fmt.Errorf("%w: %w", ErrGone, refused)
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrConflict, err) // nobody knows; after a conflict the caller reads again anyway
+		return fmt.Errorf("%w: %w", ErrConflict, err) // it cannot be known; after a conflict the caller reads again anyway
 	}
 	if err := differs(now); err != nil {
 		return fmt.Errorf("%w: %w", err, refused)

@@ -147,7 +147,7 @@ func TestWhatAnEventSays(t *testing.T) {
 	server, s := newShelf(t, nil)
 	event := KubeEvent{
 		About: Owner{Ref: theRef(), UID: "o"}.About(), Namespace: "shop", Reporter: "worker-a",
-		Type: EventWarning, Reason: "AssignmentChanged", Message: "somebody",
+		Type: EventWarning, Reason: "AssignmentChanged", Message: "by kubectl",
 	}
 	if err := s.Tell(t.Context(), event); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestWhatAnEventSays(t *testing.T) {
 	}
 	about := corev1.ObjectReference{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "shop", Name: testName, UID: "o"}
 	second := testTime.Truncate(time.Second)
-	if got.Namespace != "shop" || got.InvolvedObject != about || got.Type != "Warning" || got.Reason != "AssignmentChanged" || got.Message != "somebody" ||
+	if got.Namespace != "shop" || got.InvolvedObject != about || got.Type != "Warning" || got.Reason != "AssignmentChanged" || got.Message != "by kubectl" ||
 		got.Count != 1 || !got.FirstTimestamp.Time.Equal(second) || !got.LastTimestamp.Time.Equal(second) ||
 		got.ReportingInstance != "worker-a" || got.ReportingController != "idalloc.dev/allocator" || got.Source.Component != "idalloc" {
 		t.Errorf("%s", server.body)

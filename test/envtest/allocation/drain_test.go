@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,6 +14,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
+
+// fenceAfter is long enough that a machine that is busy does not fence any pod.
+const fenceAfter = 10 * time.Second
 
 // drainByExec lets the watcher run a script that hears of the id in its environment.
 func drainByExec(spec *corev1.PodSpec, script string) {

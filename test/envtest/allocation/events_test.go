@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
 // kubectl runs the real one as the administrator, and returns what it printed.
@@ -54,14 +55,15 @@ var _ = Describe("Events", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) {
 		w = newWorkload(ctx, store.Deployment)
-		w.roll(ctx, 3, rolling("1", "0"))
+		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
+		w.settled(ctx, 3)
 	})
 
 	It("are shown by kubectl describe, and name the annotation", func(ctx SpecContext) {
 		w.kubectl(ctx, "annotate", "--overwrite", "deployment", "worker", assignment.Key+"={}")
 		Eventually(func() string { return w.kubectl(ctx, "describe", "deployment", "worker") }).WithContext(ctx).Should(MatchRegexp(
 			`Normal\s+AssignmentRestored\s.*idalloc\s+annotation idalloc.dev/assignment was changed or removed: .* no work stopped`))
-		w.rolled(ctx, 3)
+		w.settled(ctx, 3)
 		Expect(w.told(ctx)).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
 	})
 })

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -55,14 +54,6 @@ func (w *workload) idle(ctx context.Context, n int) []corev1.Pod {
 	return w.somePods(ctx, n)
 }
 
-func podNames(pods []corev1.Pod) []string {
-	names := make([]string, 0, len(pods))
-	for _, p := range pods {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
 func (w *workload) somePods(ctx context.Context, n int) []corev1.Pod {
 	GinkgoHelper()
 	var pods []corev1.Pod
@@ -75,28 +66,10 @@ func (w *workload) somePods(ctx context.Context, n int) []corev1.Pod {
 	return pods
 }
 
-// change is what a spec wants different from the options of a pod that does nothing unusual.
-type change = func(*idalloc.Options)
-
-// options are those of package idalloc for a pod, in the test process.
-func (w *workload) options(ctx context.Context, pod string, change ...change) idalloc.Options {
+// forceDelete deletes a pod's object without waiting for anything.
+func (w *workload) forceDelete(ctx context.Context, name string) {
 	GinkgoHelper()
-	config, err := w.Config(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	o := idalloc.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod)}
-	for _, c := range change {
-		c(&o)
-	}
-	return o
-}
-
-// instance starts an instance for a pod in the test process and closes it when the spec ends.
-func (w *workload) instance(ctx context.Context, pod string, change ...change) *idalloc.Instance {
-	GinkgoHelper()
-	i, err := idalloc.Start(ctx, w.options(ctx, pod, change...))
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(i.Close)
-	return i
+	Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})).To(Succeed())
 }
 
 // newcomer returns the pod that did not hold an id before, when there are n pods.

@@ -20,16 +20,6 @@ var _ = Describe("a Deployment's pods", func() {
 		w.settled(ctx, 10)
 	})
 
-	It("get the freed id when one of them is replaced", func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
-		before := w.settled(ctx, 3)
-		w.deletePod(ctx, before[1])
-		after := w.settled(ctx, 3)
-		Expect(after[1]).NotTo(Equal(before[1]))
-		Expect(after[0]).To(Equal(before[0]), "a bystander moved")
-		Expect(after[2]).To(Equal(before[2]), "a bystander moved")
-	})
-
 	It("wait for room, say for what, and take it when there is some", func(ctx SpecContext) {
 		// With the default strategy and one replica, a new revision's pod starts before there is room.
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.podSpec()))).To(Succeed())

@@ -54,7 +54,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--tls-cert-file="+pki("api.crt"), "--tls-private-key-file="+pki("api.key"), "--client-ca-file="+pki("ca.crt"),
 		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+pki("sa.pub"), "--service-account-signing-key-file="+pki("sa.key"),
+		"--service-account-key-file="+pki("sa.key"), "--service-account-signing-key-file="+pki("sa.key"),
 		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
 		"--allow-privileged=true",
 		"--shutdown-delay-duration=0s", "--profiling=false",

@@ -6,7 +6,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -85,13 +84,7 @@ var _ = Describe("the policies, of pods for which the controller plans,", Ordere
 	})
 
 	It("let the controller alone write proposals, and nothing else, and let no account change which program plans", func(ctx SpecContext) {
-		template := templateOf(linked())
-		_, err := client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{
-			ObjectMeta: metav1.ObjectMeta{Name: "worker"},
-			Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: *template},
-		}, metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		pod := podsOf(ctx, namespace, 1)[0]
+		pod := stored(ctx, namespace, linked())
 		patch := func(c kubernetes.Interface, name, text string, subresources ...string) error {
 			_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, []byte(text), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
 			return err
@@ -116,7 +109,7 @@ var _ = Describe("the policies, of pods for which the controller plans,", Ordere
 		peer := pod.DeepCopy()
 		peer.ObjectMeta = metav1.ObjectMeta{Name: "peer"}
 		peer.Spec.NodeName = ""
-		_, err = client.CoreV1().Pods(namespace).Create(ctx, peer, metav1.CreateOptions{})
+		_, err := client.CoreV1().Pods(namespace).Create(ctx, peer, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(patch(client, "peer", label(receipt.AssignLabel, `"agent"`))).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/assign")))
 		Expect(patch(controller, "peer", annotation(receipt.ProposalKey))).To(MatchError(ContainSubstring("has no label idalloc.dev/assign")))

@@ -5,7 +5,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,19 +98,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 	)
 
 	It("let the controller alone give the pod its id, and the controller nothing else", func(ctx SpecContext) {
-		template := templateOf(assigned)
-		set, err := client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{
-			ObjectMeta: metav1.ObjectMeta{Name: "worker"},
-			Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "worker"}}, Template: *template},
-		}, metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		var name string
-		Eventually(func(g Gomega) {
-			pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=worker"})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(pods.Items).To(HaveLen(1))
-			name = pods.Items[0].Name
-		}).WithContext(ctx).Should(Succeed())
+		name := stored(ctx, namespace, assigned).Name
 		patch := func(c kubernetes.Interface, patch string, subresources ...string) error {
 			_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
 			return err
@@ -141,9 +128,9 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		}
 		Expect(patch(controller, "["+id+"]", "status")).To(MatchError(ContainSubstring("only updates workloads and pods")))
 		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-		_, err = controller.AppsV1().ReplicaSets(namespace).Patch(ctx, set.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"idalloc.dev/assignment":"{}"}}}`), dry)
+		_, err := controller.AppsV1().ReplicaSets(namespace).Patch(ctx, "worker", types.MergePatchType, []byte(`{"metadata":{"annotations":{"idalloc.dev/assignment":"{}"}}}`), dry)
 		Expect(err).NotTo(HaveOccurred())
-		_, err = controller.AppsV1().ReplicaSets(namespace).Patch(ctx, set.Name, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), dry)
+		_, err = controller.AppsV1().ReplicaSets(namespace).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), dry)
 		Expect(err).To(MatchError(ContainSubstring("may not change the spec of replicasets")))
 		_, err = controller.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}},
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

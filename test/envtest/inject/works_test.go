@@ -7,10 +7,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -31,38 +33,34 @@ func podsOf(ctx context.Context, namespace string, n int) []corev1.Pod {
 	return found
 }
 
+// stored has the API server store a ReplicaSet with the pod template of a workload, and returns its pod.
+func stored(ctx context.Context, namespace, workload string) corev1.Pod {
+	GinkgoHelper()
+	template := templateOf(workload)
+	_, err := client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "worker"},
+		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: *template},
+	}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return podsOf(ctx, namespace, 1)[0]
+}
+
 var _ = Describe("the pods of a workload with the label", func() {
 	DescribeTable("have the sidecar, and the workload is as its user wrote it", func(ctx SpecContext, kind string) {
 		namespace := newNamespace(ctx)
-		template := *templateOf(plain)
-		selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "worker"}}
-		meta := metav1.ObjectMeta{Name: "worker"}
-		options := metav1.CreateOptions{}
-		var (
-			err    error
-			stored corev1.PodTemplateSpec
-		)
-		switch kind {
-		case "Deployment":
-			var d *appsv1.Deployment
-			d, err = client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}, options)
-			stored = d.Spec.Template
-		case "StatefulSet":
-			var s *appsv1.StatefulSet
-			s, err = client.AppsV1().StatefulSets(namespace).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}}, options)
-			stored = s.Spec.Template
-		case "ReplicaSet":
-			var r *appsv1.ReplicaSet
-			r, err = client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}}, options)
-			stored = r.Spec.Template
-		case "Job":
-			template.Spec.RestartPolicy = corev1.RestartPolicyNever
-			var j *batchv1.Job
-			j, err = client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: template}}, options)
-			stored = j.Spec.Template
+		written := with("kind: Deployment", "kind: "+kind)
+		if kind == "Job" {
+			written = with("kind: Deployment", "kind: Job", "apps/v1", "batch/v1", "  selector: {matchLabels: {app: worker}}\n", "", "    spec:\n", "    spec:\n      restartPolicy: Never\n")
 		}
+		o := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(written), &o.Object)).To(Succeed())
+		all, err := dynamic.NewForConfig(plane.Config())
 		Expect(err).NotTo(HaveOccurred())
-		Expect(stored.Spec.InitContainers).To(BeEmpty())
+		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		made, err := all.Resource(resource).Namespace(namespace).Create(ctx, o, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		_, changed, _ := unstructured.NestedSlice(made.Object, "spec", "template", "spec", "initContainers")
+		Expect(changed).To(BeFalse())
 		pod := podsOf(ctx, namespace, 1)[0]
 		Expect(names(pod.Spec.InitContainers)).To(Equal([]string{sidecarName}))
 		Expect(tokens(&pod)).To(Equal([]string{sidecarName}))

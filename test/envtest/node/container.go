@@ -121,14 +121,9 @@ func (c *container) runOnce() error {
 	c.setRunning(started)
 
 	ctx, cancel := context.WithCancel(c.pod.node.ctx)
-	unhealthy := make(chan string, 2)
 	var probes sync.WaitGroup
-	probes.Go(func() { c.watchHealth(ctx, unhealthy) })
-	select {
-	case <-child.Done():
-	case why := <-unhealthy:
-		c.restartUnhealthy(child, why)
-	}
+	probes.Go(func() { c.watchHealth(ctx) })
+	<-child.Done()
 	cancel()
 	probes.Wait()
 

@@ -21,7 +21,7 @@
 //     commands contain one of its mountPaths as a path prefix, the real directory
 //     is put in its place. Paths that a program has built in do not work.
 //     Volumes of other kinds are empty directories.
-//   - Startup, readiness and liveness probes: httpGet without TLS, and exec.
+//   - Startup and readiness probes: httpGet without TLS, and exec. A probe that fails restarts nothing.
 //   - The life of a pod as the kubelet runs it: restart in place with back-off,
 //     phases, conditions and container statuses, preStop commands, SIGTERM, the grace
 //     period, SIGKILL, sidecars stopped last and in reverse, and the removal of

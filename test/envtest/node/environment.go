@@ -80,10 +80,8 @@ func field(object *corev1.Pod, address, path string) (string, error) {
 		return object.Spec.NodeName, nil
 	case "spec.serviceAccountName":
 		return object.Spec.ServiceAccountName, nil
-	case "status.podIP", "status.podIPs":
+	case "status.podIP":
 		return address, nil
-	case "status.hostIP", "status.hostIPs":
-		return hostIP, nil
 	default:
 		return "", fmt.Errorf("the process node does not know fieldPath %q", path)
 	}

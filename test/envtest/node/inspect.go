@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"syscall"
 )
 
@@ -13,7 +14,13 @@ func (n *Node) Pids(namespace, pod string) map[string]int {
 	if err != nil {
 		return nil
 	}
-	return p.pids()
+	pids := map[string]int{}
+	for _, c := range p.all() {
+		if child := c.running(); child != nil {
+			pids[c.spec.Name] = child.Pid()
+		}
+	}
+	return pids
 }
 
 // Signal sends a signal to the first process of a container. A container that
@@ -35,10 +42,9 @@ func (n *Node) Signal(namespace, pod, container string, signal syscall.Signal) e
 	return fmt.Errorf("%w: %s/%s %s", ErrNoPod, namespace, pod, container)
 }
 
-// Logs returns the file with a container's output. It stays until Stop, or for
-// good if Options.Dir was set; pods of the same name share it.
+// Logs returns the file with a container's output. It stays until Stop; pods of the same name share it.
 func (n *Node) Logs(namespace, pod, container string) string {
-	return n.logPath(namespace, pod, container)
+	return filepath.Join(n.dir, "logs", namespace, pod, container+".log")
 }
 
 // Evict does what a kubelet does under pressure: it kills the pod's processes
@@ -78,14 +84,4 @@ func (n *Node) find(namespace, name string) (*pod, error) {
 		return nil, fmt.Errorf("%w: %s/%s", ErrNoPod, namespace, name)
 	}
 	return found, nil
-}
-
-func (p *pod) pids() map[string]int {
-	pids := map[string]int{}
-	for _, c := range p.all() {
-		if child := c.running(); child != nil {
-			pids[c.spec.Name] = child.Pid()
-		}
-	}
-	return pids
 }

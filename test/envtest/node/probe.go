@@ -7,42 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// watchHealth probes a running container until ctx ends. What makes a restart
-// necessary goes to unhealthy, which must take two values without blocking.
-func (c *container) watchHealth(ctx context.Context, unhealthy chan<- string) {
-	if !c.awaitStartup(ctx, unhealthy) {
+// watchHealth probes a running container until ctx ends.
+func (c *container) watchHealth(ctx context.Context) {
+	if !c.awaitStartup(ctx) {
 		return
 	}
 	c.setStarted()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.probeLoop(ctx, c.spec.LivenessProbe, func(healthy bool) bool {
-			if !healthy && c.pod.ctx.Err() == nil {
-				unhealthy <- "liveness probe failed"
-			}
-			return healthy
-		})
-	}()
 	// Readiness is probed while the pod terminates, too, as a kubelet does.
 	c.probeLoop(ctx, c.spec.ReadinessProbe, func(healthy bool) bool {
 		c.setReady(healthy)
 		return true
 	})
-	<-done
 }
 
 // awaitStartup returns true when the container has started.
-func (c *container) awaitStartup(ctx context.Context, unhealthy chan<- string) (started bool) {
+func (c *container) awaitStartup(ctx context.Context) (started bool) {
 	if c.spec.StartupProbe == nil {
 		return true
 	}
 	c.probeLoop(ctx, c.spec.StartupProbe, func(healthy bool) bool {
 		started = healthy
-		if !healthy && c.pod.ctx.Err() == nil {
-			unhealthy <- "startup probe failed"
-		}
-		return false
+		return !healthy
 	})
 	return started
 }

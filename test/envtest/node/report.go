@@ -64,8 +64,7 @@ func (p *pod) send(ctx context.Context, last *corev1.PodStatus) error {
 	}
 }
 
-// settle waits until the final status is written, and the object deleted if
-// somebody asked for that, now or later.
+// settle waits until the final status is written, and deletes the object if its deletion was asked for, now or later.
 func (p *pod) settle() {
 	<-p.reported
 	for {

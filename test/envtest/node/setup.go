@@ -58,20 +58,11 @@ func (p *pod) makeVolume(volume *corev1.Volume) error {
 		return os.MkdirAll(dir, 0o700)
 	}
 	p.volumes[volume.Name] = volume.HostPath.Path
-	if volume.HostPath.Type != nil && *volume.HostPath.Type == corev1.HostPathDirectoryOrCreate {
-		return os.MkdirAll(volume.HostPath.Path, 0o755) //nolint:gosec // what a kubelet makes
-	}
 	return nil
 }
 
-// logPath returns the file that takes a container's output. It stays when the
-// pod is gone, and a later pod of the same name appends to it.
-func (n *Node) logPath(namespace, pod, container string) string {
-	return filepath.Join(n.dir, "logs", namespace, pod, container+".log")
-}
-
 func (c *container) openLog() (*os.File, error) {
-	path := c.pod.node.logPath(c.pod.object.Namespace, c.pod.object.Name, c.spec.Name)
+	path := c.pod.node.Logs(c.pod.object.Namespace, c.pod.object.Name, c.spec.Name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}

@@ -92,20 +92,20 @@ func (c *container) terminate() {
 		case <-c.pod.killed:
 		case <-child.Done():
 		}
-		c.end(child, c.pod.killed)
+		c.end(child)
 	}
 	<-c.ended
 }
 
-// end sends SIGTERM, and SIGKILL when kill is closed, but not before the minimum.
-func (c *container) end(child *process.Process, kill <-chan struct{}) {
+// end sends SIGTERM, and SIGKILL when the grace period is over, but not before the minimum.
+func (c *container) end(child *process.Process) {
 	child.Signal(syscall.SIGTERM)
 	minimum := time.NewTimer(minimumGrace)
 	defer minimum.Stop()
 	select {
 	case <-child.Done():
 		return
-	case <-kill:
+	case <-c.pod.killed:
 	}
 	select {
 	case <-child.Done():
@@ -113,13 +113,4 @@ func (c *container) end(child *process.Process, kill <-chan struct{}) {
 		child.Kill()
 		<-child.Done()
 	}
-}
-
-// restartUnhealthy ends a container that failed its liveness or startup probe.
-func (c *container) restartUnhealthy(child *process.Process, why string) {
-	c.pod.log.Info("container is unhealthy and is stopped", "container", c.spec.Name, "why", why)
-	kill := make(chan struct{})
-	timer := time.AfterFunc(gracePeriod(c.pod.object), func() { close(kill) })
-	defer timer.Stop()
-	c.end(child, kill)
 }

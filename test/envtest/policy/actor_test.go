@@ -105,6 +105,23 @@ func (a actor) create(ctx context.Context, resource schema.GroupVersionResource,
 	return err
 }
 
+// request is one that actors send.
+type request = func(context.Context, actor) error
+
+func merges(resource schema.GroupVersionResource, name, patch string, subresources ...string) request {
+	return func(ctx context.Context, a actor) error { return a.merge(ctx, resource, name, patch, subresources...) }
+}
+
+func patches(kind types.PatchType, resource schema.GroupVersionResource, name, patch string, subresources ...string) request {
+	return func(ctx context.Context, a actor) error {
+		return a.patch(ctx, kind, resource, name, patch, subresources...)
+	}
+}
+
+func removes(resource schema.GroupVersionResource, name string) request {
+	return func(ctx context.Context, a actor) error { return a.remove(ctx, resource, name) }
+}
+
 // limited waits until the API server applies the policy to this actor: it learns of Roles and policies a moment after they are written.
 func (a actor) limited(ctx context.Context, resource schema.GroupVersionResource, name string) {
 	GinkgoHelper()

@@ -99,14 +99,10 @@ var _ = Describe("a marked account of an agent", Ordered, func() {
 		pod, a := s.agent(ctx, "agent-proposal")
 		s.proposed(ctx, pod, proposes(pod, "Deployment", theDeployment))
 		for _, patch := range []string{`{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`, `{"metadata":{"annotations":{"idalloc.dev/proposal":null}}}`} {
-			s.refused(ctx, a, func(ctx context.Context, a actor) error { return a.merge(ctx, pods, pod.Name, patch) }, "and not idalloc.dev/proposal of pods "+pod.Name)
+			s.refused(ctx, a, merges(pods, pod.Name, patch), "and not idalloc.dev/proposal of pods "+pod.Name)
 		}
-		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-			return a.merge(ctx, pods, s.own.Name, `{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`)
-		}, "and not idalloc.dev/proposal of pods "+s.own.Name)
-		s.refused(ctx, a, func(ctx context.Context, a actor) error {
-			return a.merge(ctx, pods, pod.Name, `{"metadata":{"labels":{"idalloc.dev/assign":null}}}`)
-		}, "may not change label idalloc.dev/assign of pods "+pod.Name)
+		s.refused(ctx, s.marked, merges(pods, s.own.Name, `{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`), "and not idalloc.dev/proposal of pods "+s.own.Name)
+		s.refused(ctx, a, merges(pods, pod.Name, `{"metadata":{"labels":{"idalloc.dev/assign":null}}}`), "may not change label idalloc.dev/assign of pods "+pod.Name)
 		s.refused(ctx, s.marked, says(pod, "Deployment/deployment", "deployment.deployment"), "use the token of the pod itself")
 	})
 

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -22,12 +21,8 @@ var _ = Describe("an autoscaler", Ordered, func() {
 		a   actor
 	)
 	scale := rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, Verbs: []string{"scale"}}
-	scales := func(ctx context.Context, a actor) error {
-		return a.merge(ctx, deployments, theDeployment, `{"spec":{"replicas":7}}`, "scale")
-	}
-	patches := func(patch string) func(context.Context, actor) error {
-		return func(ctx context.Context, a actor) error { return a.merge(ctx, deployments, theDeployment, patch) }
-	}
+	scales := merges(deployments, theDeployment, `{"spec":{"replicas":7}}`, "scale")
+	patches := func(patch string) request { return merges(deployments, theDeployment, patch) }
 	BeforeAll(func(ctx SpecContext) {
 		s = newScene(ctx)
 		pod, a = s.account(ctx, "autoscaler", append(wide(), scale)...)
@@ -51,10 +46,8 @@ var _ = Describe("an autoscaler", Ordered, func() {
 		}
 		s.refused(ctx, a, says(pod, "Deployment/deployment", "deployment.deployment"), "the verb allocate permits to change the other keys of idalloc")
 		s.refused(ctx, a, carries(pod, "", "deployment.deployment"), "the receipt of pods autoscaler")
-		s.refused(ctx, a, func(ctx context.Context, a actor) error {
-			return a.merge(ctx, deployments, theDeployment, fmt.Sprintf(target, `"0=0"`), "status")
-		}, "UPDATE of deployments/status deployment")
-		s.refused(ctx, a, func(ctx context.Context, a actor) error { return a.remove(ctx, deployments, theDeployment) }, "DELETE of deployments deployment")
+		s.refused(ctx, a, merges(deployments, theDeployment, fmt.Sprintf(target, `"0=0"`), "status"), "UPDATE of deployments/status deployment")
+		s.refused(ctx, a, removes(deployments, theDeployment), "DELETE of deployments deployment")
 	})
 
 	It("may write nothing with a token that names no pod", func(ctx SpecContext) {
@@ -80,7 +73,7 @@ var _ = Describe("an autoscaler", Ordered, func() {
 		const name = "idalloc-autoscaler-deployment.deployment"
 		own := rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{name}, Verbs: []string{"get", updateVerb}}
 		_, leads := s.account(ctx, "leads", scale, leases("create"), own)
-		lease := func(by ...func(*unstructured.Unstructured)) func(context.Context, actor) error {
+		lease := func(by ...func(*unstructured.Unstructured)) request {
 			o := other()
 			changes(append(by, named(name))).all(o)
 			return creates(o)

@@ -48,7 +48,7 @@ func without(entries []metav1.ManagedFieldsEntry, manager string) []metav1.Manag
 }
 
 // forges sends an object with other managedFields, beside a change that is idalloc's.
-func forges(resource schema.GroupVersionResource, name string, by func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry) func(context.Context, actor) error {
+func forges(resource schema.GroupVersionResource, name string, by func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry) request {
 	return func(ctx context.Context, a actor) error {
 		return a.replace(ctx, resource, name, func(o *unstructured.Unstructured) {
 			key, value := assignment.Key, `{"0":"pod"}`
@@ -70,18 +70,18 @@ var _ = Describe("a marked account, about what others manage,", Ordered, Continu
 		by    func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry
 		names string
 	}{
-		"take a claim from somebody who updates": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return without(e, "somebody") }, "somebody (Update)"},
-		"take a claim from somebody who applies": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return without(e, "gitops") }, "gitops (Apply)"},
+		"take a claim from a program that updates": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return without(e, "another") }, "another (Update)"},
+		"take a claim from a program that applies": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return without(e, "gitops") }, "gitops (Apply)"},
 		"take a claim from a controller": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 			return without(e, "kube-controller-manager")
 		}, "kube-controller-manager (Update)"},
 		"take a part of a claim": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-			return fieldsOf(e, "somebody", `{"f:metadata":{"f:labels":{"f:example.com/keep":{}}}}`)
-		}, "somebody (Update)"},
+			return fieldsOf(e, "another", `{"f:metadata":{"f:labels":{"f:example.com/keep":{}}}}`)
+		}, "another (Update)"},
 		"extend a claim": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 			return fieldsOf(e, "gitops", `{"f:metadata":{"f:labels":{"f:example.com/applied":{},"f:example.com/keep":{}}}}`)
 		}, "gitops (Apply)"},
-		"let somebody claim a spec": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return fieldsOf(e, "gitops", spec) }, "gitops (Apply)"},
+		"let a program claim a spec": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return fieldsOf(e, "gitops", spec) }, "gitops (Apply)"},
 		// A map with content claims what is in it, and not the key.
 		"let a claim on a label be one on something below it": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 			return fieldsOf(e, "gitops", `{"f:metadata":{"f:labels":{"f:example.com/applied":{"f:x":{}}}}}`)
@@ -89,12 +89,12 @@ var _ = Describe("a marked account, about what others manage,", Ordered, Continu
 		"let a claim have more below it": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 			return fieldsOf(e, "gitops", `{"f:metadata":{"f:labels":{"f:example.com/applied":{".":{},"f:x":{}}}}}`)
 		}, "gitops (Apply)"},
-		"change when somebody wrote": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		"change when a program wrote": {func(e []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 			for i := range e {
 				e[i].Time = &metav1.Time{}
 			}
 			return e
-		}, "somebody (Update)"},
+		}, "another (Update)"},
 	} {
 		It("may not "+says, func(ctx SpecContext) {
 			s.refused(ctx, s.marked, forges(deployments, theDeployment, forge.by), "managedFields of deployments "+theDeployment, forge.names)
@@ -118,7 +118,7 @@ var _ = Describe("a marked account, about what others manage,", Ordered, Continu
 		Entry("of an applier", claimant, metav1.ManagedFieldsOperationApply, spec, "", SpecTimeout(patience)),
 		Entry("of an applier, for idalloc's own key", claimant, metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:idalloc.dev/handover":{}}}}`, "", SpecTimeout(patience)),
 		Entry("of an applier that has idalloc's name", assignment.FieldManager, metav1.ManagedFieldsOperationApply, spec, "", SpecTimeout(patience)),
-		Entry("of somebody who updates", claimant, metav1.ManagedFieldsOperationUpdate, spec, "", SpecTimeout(patience)),
+		Entry("of a program that updates", claimant, metav1.ManagedFieldsOperationUpdate, spec, "", SpecTimeout(patience)),
 		Entry("with idalloc's name and a spec", assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, spec, "", SpecTimeout(patience)),
 		Entry("with idalloc's name and another key", assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:example.com/keep":{}}}}`, "", SpecTimeout(patience)),
 		Entry("with idalloc's name and content below idalloc's key", assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, `{"f:metadata":{"f:annotations":{"f:idalloc.dev/handover":{"f:x":{}}}}}`, "", SpecTimeout(patience)),

@@ -90,7 +90,7 @@ func (s *scene) prepare(ctx context.Context) {
 	objects := workloadNames()
 	objects[pods] = s.own.Name
 	for resource, name := range objects {
-		object, err := admin.Resource(resource).Namespace(s.ns.Name).Patch(ctx, name, types.MergePatchType, []byte(keep), metav1.PatchOptions{FieldManager: "somebody"})
+		object, err := admin.Resource(resource).Namespace(s.ns.Name).Patch(ctx, name, types.MergePatchType, []byte(keep), metav1.PatchOptions{FieldManager: "another"})
 		Expect(err).NotTo(HaveOccurred())
 		applied := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"labels":{"example.com/applied":"yes"}}}`, object.GetAPIVersion(), object.GetKind(), name)
 		_, err = admin.Resource(resource).Namespace(s.ns.Name).Patch(ctx, name, types.ApplyPatchType, applied, metav1.PatchOptions{FieldManager: "gitops"})
@@ -100,7 +100,7 @@ func (s *scene) prepare(ctx context.Context) {
 
 // refused expects that an actor's request is refused with a sentence that has all of these parts, and that the same
 // request of the neighbour is accepted: so it is a request that works, and that RBAC permits.
-func (s *scene) refused(ctx context.Context, by actor, request func(context.Context, actor) error, parts ...string) {
+func (s *scene) refused(ctx context.Context, by actor, request request, parts ...string) {
 	GinkgoHelper()
 	Expect(request(ctx, s.unmarked)).To(Succeed(), "the same request without the mark")
 	err := request(ctx, by)
@@ -165,13 +165,13 @@ var _ = Describe("a marked account", Ordered, func() {
 		Context("on a "+name, func() {
 			for patch, says := range foreign() {
 				It("may not send "+patch, func(ctx SpecContext) {
-					s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.merge(ctx, resource, name, patch) }, append(says, resource.Resource+" "+name)...)
+					s.refused(ctx, s.marked, merges(resource, name, patch), append(says, resource.Resource+" "+name)...)
 				})
 			}
 
 			It("may not change the spec", func(ctx SpecContext) {
 				patch := fmt.Sprintf(`{"spec":{%q:7}}`, count)
-				s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.merge(ctx, resource, name, patch) }, "may not change the spec of "+resource.Resource+" "+name, "use another account")
+				s.refused(ctx, s.marked, merges(resource, name, patch), "may not change the spec of "+resource.Resource+" "+name, "use another account")
 				s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
 					return a.replace(ctx, resource, name, func(o *unstructured.Unstructured) {
 						Expect(unstructured.SetNestedField(o.Object, int64(7), "spec", count)).To(Succeed())
@@ -181,20 +181,14 @@ var _ = Describe("a marked account", Ordered, func() {
 
 			if scale {
 				It("may not change the template and the scale", func(ctx SpecContext) {
-					s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-						return a.patch(ctx, types.StrategicMergePatchType, resource, name, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/evil"}]}}}}`)
-					}, "may not change the spec of")
-					s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-						return a.merge(ctx, resource, name, `{"spec":{"replicas":7}}`, "scale")
-					}, "UPDATE of "+resource.Resource+"/scale "+name, "may only update workloads and pods themselves", "use another account")
+					s.refused(ctx, s.marked, patches(types.StrategicMergePatchType, resource, name, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"example.com/evil"}]}}}}`), "may not change the spec of")
+					s.refused(ctx, s.marked, merges(resource, name, `{"spec":{"replicas":7}}`, "scale"), "UPDATE of "+resource.Resource+"/scale "+name, "may only update workloads and pods themselves", "use another account")
 				})
 			}
 
 			It("may not change the status, and may not delete it", func(ctx SpecContext) {
-				s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-					return a.merge(ctx, resource, name, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`, "status")
-				}, "UPDATE of "+resource.Resource+"/status "+name)
-				s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, resource, name) }, "DELETE of "+resource.Resource+" "+name)
+				s.refused(ctx, s.marked, merges(resource, name, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`, "status"), "UPDATE of "+resource.Resource+"/status "+name)
+				s.refused(ctx, s.marked, removes(resource, name), "DELETE of "+resource.Resource+" "+name)
 			})
 
 			It("may write each of idalloc's keys, and remove it", func(ctx SpecContext) {
@@ -205,9 +199,7 @@ var _ = Describe("a marked account", Ordered, func() {
 			})
 
 			It("may write nothing with a token that names no pod", func(ctx SpecContext) {
-				s.refused(ctx, s.noPod, func(ctx context.Context, a actor) error {
-					return a.merge(ctx, resource, name, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`)
-				}, "names no pod", "mount a token into the pod")
+				s.refused(ctx, s.noPod, merges(resource, name, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`), "names no pod", "mount a token into the pod")
 			})
 		})
 	}
@@ -215,30 +207,22 @@ var _ = Describe("a marked account", Ordered, func() {
 	Context("on its own pod", func() {
 		for patch, says := range foreign() {
 			It("may not send "+patch, func(ctx SpecContext) {
-				s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.merge(ctx, pods, s.own.Name, patch) }, append(says, "pods "+s.own.Name)...)
+				s.refused(ctx, s.marked, merges(pods, s.own.Name, patch), append(says, "pods "+s.own.Name)...)
 			})
 		}
 
 		It("may not let go of its controller", func(ctx SpecContext) {
-			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-				return a.patch(ctx, types.JSONPatchType, pods, s.own.Name, `[{"op":"remove","path":"/metadata/ownerReferences"}]`)
-			}, "may not change the ownerReferences of pods "+s.own.Name)
+			s.refused(ctx, s.marked, patches(types.JSONPatchType, pods, s.own.Name, `[{"op":"remove","path":"/metadata/ownerReferences"}]`), "may not change the ownerReferences of pods "+s.own.Name)
 		})
 
 		It("may not change its image, status, or anything beside it", func(ctx SpecContext) {
-			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-				return a.patch(ctx, types.StrategicMergePatchType, pods, s.own.Name, `{"spec":{"containers":[{"name":"main","image":"example.com/evil"}]}}`)
-			}, "may not change the spec of pods "+s.own.Name)
-			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-				return a.merge(ctx, pods, s.own.Name, `{"metadata":{"annotations":{"idalloc.dev/receipt":"{}"}}}`, "status")
-			}, "UPDATE of pods/status "+s.own.Name)
-			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-				return a.patch(ctx, types.StrategicMergePatchType, pods, s.own.Name, `{"spec":{"ephemeralContainers":[{"name":"debug","image":"example.com/evil"}]}}`, "ephemeralcontainers")
-			}, "UPDATE of pods/ephemeralcontainers "+s.own.Name)
+			s.refused(ctx, s.marked, patches(types.StrategicMergePatchType, pods, s.own.Name, `{"spec":{"containers":[{"name":"main","image":"example.com/evil"}]}}`), "may not change the spec of pods "+s.own.Name)
+			s.refused(ctx, s.marked, merges(pods, s.own.Name, `{"metadata":{"annotations":{"idalloc.dev/receipt":"{}"}}}`, "status"), "UPDATE of pods/status "+s.own.Name)
+			s.refused(ctx, s.marked, patches(types.StrategicMergePatchType, pods, s.own.Name, `{"spec":{"ephemeralContainers":[{"name":"debug","image":"example.com/evil"}]}}`, "ephemeralcontainers"), "UPDATE of pods/ephemeralcontainers "+s.own.Name)
 		})
 
 		It("may not delete or evict it", func(ctx SpecContext) {
-			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, pods, s.own.Name) }, "DELETE of pods "+s.own.Name)
+			s.refused(ctx, s.marked, removes(pods, s.own.Name), "DELETE of pods "+s.own.Name)
 			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
 				return a.create(ctx, pods, object("policy/v1", "Eviction", s.own.Name, nil), "eviction")
 			}, "CREATE of pods/eviction "+s.own.Name)
@@ -250,10 +234,8 @@ var _ = Describe("a marked account", Ordered, func() {
 	})
 
 	It("may not write a receipt on another pod, nor by another pod's token or one that names none", func(ctx SpecContext) {
-		empty := func(pod corev1.Pod) func(context.Context, actor) error {
-			return func(ctx context.Context, a actor) error {
-				return a.merge(ctx, pods, pod.Name, `{"metadata":{"annotations":{"idalloc.dev/receipt":"{}"}}}`)
-			}
+		empty := func(pod corev1.Pod) request {
+			return merges(pods, pod.Name, `{"metadata":{"annotations":{"idalloc.dev/receipt":"{}"}}}`)
 		}
 		refuses := func(token, on corev1.Pod) string {
 			return fmt.Sprintf("the token is that of pod %s with UID %s, so it may not update pod %s with UID %s: use the token of the pod itself", token.Name, token.UID, on.Name, on.UID)
@@ -282,9 +264,7 @@ var _ = Describe("a marked account", Ordered, func() {
 	})
 
 	It("may not clear managedFields, also where no client uses server-side apply", func(ctx SpecContext) {
-		s.refused(ctx, s.copied, func(ctx context.Context, a actor) error {
-			return a.merge(ctx, pods, s.another.Name, `{"metadata":{"managedFields":[{}]}}`)
-		}, "managedFields of pods "+s.another.Name)
+		s.refused(ctx, s.copied, merges(pods, s.another.Name, `{"metadata":{"managedFields":[{}]}}`), "managedFields of pods "+s.another.Name)
 	})
 
 	It("may not create a workload or a pod", func(ctx SpecContext) {
@@ -320,10 +300,8 @@ var _ = Describe("a marked account", Ordered, func() {
 
 	DescribeTable("may not write at all if its Role permits to write all workloads by", func(ctx SpecContext, verb string) {
 		pod, a := s.account(ctx, "all-by-"+verb, mark(), writes(theDeployment), rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{verb}})
-		for _, request := range []func(context.Context, actor) error{
-			func(ctx context.Context, a actor) error {
-				return a.merge(ctx, deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`)
-			},
+		for _, request := range []request{
+			merges(deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`),
 			says(pod, "Deployment/deployment", "deployment.deployment"),
 		} {
 			s.refused(ctx, a, request, "permits it to write all deployments of the namespace", "name its own workload in the resourceNames")

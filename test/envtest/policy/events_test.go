@@ -51,7 +51,7 @@ func (s *scene) aboutDeployment(name string) *unstructured.Unstructured {
 }
 
 // leaves sends an Event that does not exist.
-func leaves(o *unstructured.Unstructured) func(context.Context, actor) error {
+func leaves(o *unstructured.Unstructured) request {
 	return func(ctx context.Context, a actor) error { return a.create(ctx, events, o.DeepCopy().Object) }
 }
 
@@ -106,11 +106,11 @@ var _ = Describe("a marked account, on Events,", Ordered, ContinueOnFailure, fun
 		}
 		stored("own", s.aboutPod(pod))
 		stored("foreign", s.aboutPod(s.another))
-		counts := func(name string) func(context.Context, actor) error {
-			return func(ctx context.Context, a actor) error { return a.merge(ctx, events, name, `{"count":2}`) }
+		counts := func(name string) request {
+			return merges(events, name, `{"count":2}`)
 		}
 		Expect(counts("own")(ctx, marked)).To(Succeed())
 		s.refused(ctx, marked, counts("foreign"), "not about Pod "+s.another.Name)
-		s.refused(ctx, marked, func(ctx context.Context, a actor) error { return a.remove(ctx, events, "own") }, "DELETE of an Event")
+		s.refused(ctx, marked, removes(events, "own"), "DELETE of an Event")
 	})
 })

@@ -71,12 +71,12 @@ func owned(uid types.UID) func(*unstructured.Unstructured) {
 }
 
 // creates sends a Lease that does not exist.
-func creates(o *unstructured.Unstructured) func(context.Context, actor) error {
+func creates(o *unstructured.Unstructured) request {
 	return func(ctx context.Context, a actor) error { return a.create(ctx, store.Leases, o.Object) }
 }
 
 // replaces sends one in place of that which exists.
-func replaces(o *unstructured.Unstructured) func(context.Context, actor) error {
+func replaces(o *unstructured.Unstructured) request {
 	return func(ctx context.Context, a actor) error {
 		return a.replace(ctx, store.Leases, o.GetName(), func(existing *unstructured.Unstructured) {
 			version := existing.GetResourceVersion()
@@ -87,8 +87,8 @@ func replaces(o *unstructured.Unstructured) func(context.Context, actor) error {
 }
 
 // deletes removes one.
-func deletes(o *unstructured.Unstructured) func(context.Context, actor) error {
-	return func(ctx context.Context, a actor) error { return a.remove(ctx, store.Leases, o.GetName()) }
+func deletes(o *unstructured.Unstructured) request {
+	return removes(store.Leases, o.GetName())
 }
 
 var _ = Describe("a marked account, on Leases,", Ordered, func() {
@@ -130,7 +130,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 			annotate(strings.Replace(o.GetAnnotations()[receipt.Key], `"id":3`, `"id":4`, 1))(o)
 		}
 		stored(ctx, s.lease(s.own, free))
-		s.refused(ctx, s.marked, replaces(s.lease(s.own, free)), "which nobody holds")
+		s.refused(ctx, s.marked, replaces(s.lease(s.own, free)), "which no pod holds")
 		Expect(replaces(s.lease(s.own, four))(ctx, s.marked)).To(Succeed())
 	})
 
@@ -202,7 +202,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 		s.refused(ctx, s.marked, replaces(s.lease(s.own, func(o *unstructured.Unstructured) { o.SetLabels(nil) })), "do not fit the name")
 		s.refused(ctx, s.marked, creates(other()), "may only write Leases of its own workload, and not leases leader")
 		stored(ctx, other())
-		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, store.Leases, "leader") }, "and not leases leader")
+		s.refused(ctx, s.marked, removes(store.Leases, "leader"), "and not leases leader")
 	})
 
 	It("may write Leases that are not of idalloc if its Role does not permit to update all", func(ctx SpecContext) {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 )
 
 // says has a pod lock slot 0 of an owner, with this label. Without a label it waits.
-func says(pod corev1.Pod, owner, label string) func(context.Context, actor) error {
+func says(pod corev1.Pod, owner, label string) request {
 	r := receipt.Receipt{UID: string(pod.UID), Owner: owner, State: receipt.Waits, Share: receipt.Nothing(), Write: receipt.Draw()}
 	if label != "" {
 		r.State, r.Share = receipt.Locks, receipt.Share{ID: 0}
@@ -26,7 +25,7 @@ func says(pod corev1.Pod, owner, label string) func(context.Context, actor) erro
 }
 
 // carries writes a receipt and a label. An empty one is not written.
-func carries(pod corev1.Pod, text, label string) func(context.Context, actor) error {
+func carries(pod corev1.Pod, text, label string) request {
 	meta := metav1.ObjectMeta{}
 	if text != "" {
 		meta.Annotations = map[string]string{receipt.Key: text}
@@ -35,7 +34,7 @@ func carries(pod corev1.Pod, text, label string) func(context.Context, actor) er
 		meta.Labels = map[string]string{receipt.OwnerLabel: label, receipt.IDLabel: "0"}
 	}
 	patch := string(mustJSON(metav1.PartialObjectMetadata{ObjectMeta: meta}))
-	return func(ctx context.Context, a actor) error { return a.merge(ctx, pods, pod.Name, patch) }
+	return merges(pods, pod.Name, patch)
 }
 
 var _ = Describe("a marked account, about the workload of its pod,", Ordered, func() {
@@ -55,7 +54,7 @@ var _ = Describe("a marked account, about the workload of its pod,", Ordered, fu
 	It("may name no other one, so that its token reaches no other workload", func(ctx SpecContext) {
 		copied := receipt.Receipt{UID: string(s.another.UID), Owner: own, State: receipt.Locks, Write: receipt.Draw()}.Encode()
 		begins := fmt.Sprintf(`{"uid":%q,"owner":"Deployment/deployment","id":0`, s.own.UID)
-		for name, request := range map[string]func(context.Context, actor) error{
+		for name, request := range map[string]request{
 			"another workload":                    says(s.own, other, otherLabel),
 			"one of another kind":                 says(s.own, "Job/other", "job.other"),
 			"another one in the receipt":          says(s.own, other, ""),

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -33,10 +32,8 @@ var _ = Describe("a marked account, about sizes,", Ordered, ContinueOnFailure, f
 	BeforeAll(func(ctx SpecContext) { s = newScene(ctx) })
 
 	// writes sets an annotation of the StatefulSet, which has no pods.
-	writes := func(key, value string) func(context.Context, actor) error {
-		return func(ctx context.Context, a actor) error {
-			return a.merge(ctx, statefulSets, "statefulset", string(annotations(map[string]string{key: value})))
-		}
+	writes := func(key, value string) request {
+		return merges(statefulSets, "statefulset", string(annotations(map[string]string{key: value})))
 	}
 
 	It("may write a map, a row and a target of the largest workloads, and no more", func(ctx SpecContext) {
@@ -50,7 +47,7 @@ var _ = Describe("a marked account, about sizes,", Ordered, ContinueOnFailure, f
 		admin := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic.Resource(statefulSets).Namespace(s.ns.Name)
 		fill := func(key string, bytes int) {
 			patch := annotations(map[string]string{key: strings.Repeat("x", bytes)})
-			_, err := admin.Patch(ctx, "statefulset", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"})
+			_, err := admin.Patch(ctx, "statefulset", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "another"})
 			Expect(err).NotTo(HaveOccurred())
 		}
 		fill("example.com/large", 250_000)

@@ -47,8 +47,7 @@ func newGuard() (*guard, error) {
 func (g *guard) add(pid int)    { g.write("add", pid) }
 func (g *guard) remove(pid int) { g.write("remove", pid) }
 
-// write ignores errors: a guard that somebody killed leaves the other two ways
-// of cleaning up in place.
+// write ignores errors: a guard that was killed leaves the other two ways of cleaning up in place.
 func (g *guard) write(op string, pid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -31,7 +31,7 @@ func mayWrite(p *world.Process, pod *server.Version) bool {
 	return p.Pod == pod.Name && p.UID == object.UID(pod.Object)
 }
 
-// checkBegun reports a controller that takes its lock from a pod that has begun: its program runs. lost says that somebody changed the receipt. A pod
+// checkBegun reports a controller that takes its lock from a pod that has begun: its program runs. lost says that the receipt was changed. A pod
 // may lock the same slot of another owner, which it has now.
 func (j *Judge) checkBegun(v *server.Version, lost bool) {
 	before, err := receipt.Parse(wordsOf(v.Before).receipt)
@@ -53,7 +53,7 @@ func (j *Judge) checkEnvironment(p *world.Process) {
 	}
 }
 
-// checkRemoved reports a pod that the controller deletes without asking a budget although it is available and nobody else has its id.
+// checkRemoved reports a pod that the controller deletes without asking a budget although it is available and no other pod has its id.
 func (j *Judge) checkRemoved(v *server.Version) {
 	p := j.w.Serving
 	if v.Kind.Resource != object.Pods || !v.Exists() || !v.Before.Exists() || p == nil || !p.Controls || j.w.Evicting {
@@ -91,7 +91,7 @@ func (j *Judge) mayHave(v *server.Version, id int) bool {
 	return strings.HasSuffix(v.Name, "-"+strconv.Itoa(id))
 }
 
-// gatedBeside returns a pod behind its gate beside a slot that nobody has, empty if there is none.
+// gatedBeside returns a pod behind its gate beside a slot that no pod has, empty if there is none.
 func (j *Judge) gatedBeside(held map[int]bool, owner *server.Version) string {
 	slots := world.Slots(owner)
 	for _, v := range j.w.Server.Objects(object.Pods) {
@@ -100,7 +100,7 @@ func (j *Judge) gatedBeside(held map[int]bool, owner *server.Version) string {
 		}
 		for id := range owner.Count() {
 			if !held[id] && !j.isKept(id, slots[id]) && j.mayHave(v, id) && !j.begun(id) {
-				return fmt.Sprintf("nobody acts under id %d, and %s is behind its gate", id, v.Name)
+				return fmt.Sprintf("no pod acts under id %d, and %s is behind its gate", id, v.Name)
 			}
 		}
 	}

@@ -11,9 +11,9 @@ import (
 // These are all reasons for which two processes may act under one id or on one partition, and for which a token may be lower than an
 // earlier one. They are what docs/protocol.md assumes:
 //
-//	A2  Somebody deleted a pod by force, or declared it dead, while its process ran.
-//	A3  Somebody changed or removed a pod's receipt or its labels. This counts until its process has written a receipt again.
-//	    Or somebody changed or removed the Lease of a pod that has outlived its grace period.
+//	A2  A pod was deleted by force, or declared dead, while its process ran.
+//	A3  A pod's receipt or its labels were changed or removed by another writer. This counts until its process has written a receipt again.
+//	    Or another writer changed or removed the Lease of a pod that has outlived its grace period.
 //
 // Between two processes in strict mode there is no other excuse.
 func (j *Judge) excused(p, q *world.Process) bool {
@@ -23,7 +23,7 @@ func (j *Judge) excused(p, q *world.Process) bool {
 	return j.exposed(p) || j.exposed(q)
 }
 
-// unleased reports whether somebody took its Lease from a process whose receipt does not count any more, because its pod is gone or has outlived its
+// unleased reports whether another writer took its Lease from a process whose receipt does not count any more, because its pod is gone or has outlived its
 // grace period. Its Lease alone keeps others off.
 func (j *Judge) unleased(p *world.Process) bool {
 	v := j.w.Server.Get(object.Pods, p.Pod)
@@ -31,7 +31,7 @@ func (j *Judge) unleased(p *world.Process) bool {
 	return gone && j.leaseless[p.UID]
 }
 
-// noteLease takes in who changes a Lease. What somebody else makes of it, or admission, counts until its holder has written it again.
+// noteLease takes in who changes a Lease. What another writer makes of it, or admission, counts until its holder has written it again.
 func (j *Judge) noteLease(v *server.Version) {
 	if v.Kind.Resource != object.Leases {
 		return
@@ -60,7 +60,7 @@ func (j *Judge) exposed(p *world.Process) bool {
 // isGhost reports whether nothing is promised for a process any more (A2).
 func (j *Judge) isGhost(p *world.Process) bool { return p.FenceAfter == 0 && j.w.Forced(p) }
 
-// noteChanged takes in who changed a pod's receipt or its labels. by is nil for somebody else than its process.
+// noteChanged takes in who changed a pod's receipt or its labels. by is nil for another writer than its process.
 func (j *Judge) noteChanged(v *server.Version, by *world.Process) {
 	key := world.PodKey(v.Name, object.UID(v.Object))
 	// A program that began does not stop while the controller finds out whether another pod has locked its slot meanwhile.

@@ -53,10 +53,10 @@ type Judge struct {
 	told      map[string]bool
 	// users are the pods that have used each token, by UID.
 	users map[int64]string
-	// written are the receipts, by pod, and changed says whose somebody else changed since.
+	// written are the receipts, by pod, and changed says whose another writer changed since.
 	written map[string]*written
 	changed map[string]bool
-	// leaseless are the pods, by UID, whose Lease somebody else changed since they wrote it.
+	// leaseless are the pods, by UID, whose Lease another writer changed since they wrote it.
 	leaseless map[string]bool
 	count     int
 	// still is what everybody acted under when the rest began, nil before.
@@ -194,7 +194,7 @@ func (j *Judge) HandOn(before, next *world.Process) {
 // Trouble notes that something went wrong that may keep a process from going on.
 func (j *Judge) Trouble() { j.progress.troubled = j.w.Now() }
 
-// Excuse notes that somebody did something for which pods may have to move.
+// Excuse notes that something was done for which pods may have to move.
 func (j *Judge) Excuse() { j.excusedAt = j.w.Now() }
 
 // Stored is told of every write.
@@ -217,7 +217,7 @@ func (j *Judge) Stored(v *server.Version) {
 	}
 }
 
-// Served says who waits beside a free slot; it is empty if nobody does. It does not ask for more than can be had before somebody repairs
+// Served says who waits beside a free slot; it is empty if no pod does. It does not ask for more than can be had before an operator repairs
 // what only an operator can.
 func (j *Judge) Served() string {
 	owner := j.w.Owner()
@@ -240,7 +240,7 @@ func (j *Judge) Served() string {
 		}
 		for _, p := range waiters {
 			if j.w.Profile.Resource != object.StatefulSets || p.Pod == fmt.Sprintf("%s-%d", world.OwnerName, id) {
-				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.ID)
+				return fmt.Sprintf("no pod acts under id %d, and %s waits", id, p.ID)
 			}
 		}
 	}
@@ -250,7 +250,7 @@ func (j *Judge) Served() string {
 	return j.unserved(owner)
 }
 
-// isKept reports whether a slot comes free only when somebody repairs something: a pod has it or locks it that was taken out of the workload, or
+// isKept reports whether a slot comes free only when an operator repairs something: a pod has it or locks it that was taken out of the workload, or
 // that awaits its node.
 func (j *Judge) isKept(id int, holder string) bool {
 	pods := j.lockers(id)
@@ -261,7 +261,7 @@ func (j *Judge) isKept(id int, holder string) bool {
 }
 
 // awaitsNode reports whether the slot of the pod comes free only when its node is back: it is being deleted, and its receipt does not
-// say that it is strict, because it never wrote one or somebody damaged it.
+// say that it is strict, because it never wrote one or it was damaged.
 func (j *Judge) awaitsNode(v *server.Version) bool {
 	return object.Terminating(v.Object) && !object.Ended(v.Object) && !j.mayBeLost(v)
 }
@@ -321,7 +321,7 @@ func (j *Judge) Settled() string {
 	return j.partitionsMissing(owner)
 }
 
-// idle names an id below n that nobody acts under, empty if there is none. Those that stay above the count fill places.
+// idle names an id below n that no pod acts under, empty if there is none. Those that stay above the count fill places.
 func (j *Judge) idle(holders map[int]string, n, above int) string {
 	for id := range n {
 		switch {
@@ -329,7 +329,7 @@ func (j *Judge) idle(holders map[int]string, n, above int) string {
 		case above > 0:
 			above--
 		default:
-			return fmt.Sprintf("nobody acts under id %d of %d (%d act, %d pods live)", id, n, len(holders), j.w.LivePods())
+			return fmt.Sprintf("no pod acts under id %d of %d (%d act, %d pods live)", id, n, len(holders), j.w.LivePods())
 		}
 	}
 	return ""
@@ -360,7 +360,7 @@ func (j *Judge) unsaid(owner *server.Version) string {
 }
 
 // handsOver reports whether a pod with the slot looks at requests for it. Where none does, the request of a pod that has a slot by now goes with
-// somebody's next write.
+// another pod's next write.
 func (j *Judge) handsOver(id int) bool {
 	return slices.ContainsFunc(j.lockers(id), func(pod *server.Version) bool { return j.receipt(pod).HandsOver })
 }

@@ -67,7 +67,7 @@ func (s stage) follow(t *testing.T, p *world.Process) {
 	}
 }
 
-// receipt has somebody write a pod's receipt: a process of ours, whose write is kept, or nil for somebody else.
+// receipt has a pod's receipt written: by a process of ours, whose write is kept, or by another program for nil.
 func (s stage) receipt(by, of *world.Process, r receipt.Receipt) {
 	s.Serving, s.Sent = by, s.Sent+1
 	defer func() { s.Serving = nil }()
@@ -149,15 +149,15 @@ func TestAGhostsTokenIsNotWhatTheNextHoldersMustExceed(t *testing.T) {
 	})
 }
 
-// Somebody else's change of a receipt is an excuse until its process writes again, but not between two processes in strict mode.
+// Another program's change of a receipt is an excuse until its process writes again, but not between two processes in strict mode.
 func TestAChangedReceiptIsAnExcuse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changed, written bool
 		fence            time.Duration
 		promises         []string
 	}{
-		"nobody changed it":                {promises: []string{exclusion}},
-		"somebody did":                     {changed: true},
+		"it did not change":                {promises: []string{exclusion}},
+		"it did":                           {changed: true},
 		"its process has written it since": {changed: true, written: true, promises: []string{exclusion}},
 		"in strict mode":                   {changed: true, fence: time.Minute, promises: []string{exclusion}},
 	} {
@@ -262,7 +262,7 @@ func TestAWaiterBesideAFreeSlotIsSeenBeforeTheRepair(t *testing.T) {
 		}
 		s.Relabel(b.Pod)
 		if missing := s.judge.Served(); missing != "" {
-			t.Errorf("a pod that somebody took out of the workload may wait, but %s", missing)
+			t.Errorf("a pod that was taken out of the workload may wait, but %s", missing)
 		}
 		c := s.Puppet("c")
 		s.act(c, 1, 2)
@@ -281,7 +281,7 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 	}{
 		"both get one":           {`{"0":"a","1":"stuck"}`, true, ""},
 		"it gets none":           {`{"0":"other","1":"stuck"}`, true, prompt},
-		"somebody edits the map": {`{"0":"other","1":"stuck"}`, false, ""},
+		"a person edits the map": {`{"0":"other","1":"stuck"}`, false, ""},
 	} {
 		t.Log(name)
 		staged(t, profile.Profile{}, func(s stage) {
@@ -302,7 +302,7 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 	}
 }
 
-func TestAPodWhoseReceiptSomebodyChangedHasItsTimeAgain(t *testing.T) {
+func TestAPodWhoseReceiptWasChangedHasItsTimeAgain(t *testing.T) {
 	for changed, promise := range map[bool]string{false: prompt, true: ""} {
 		staged(t, profile.Profile{}, func(s stage) {
 			a := s.Puppet("a")

@@ -22,7 +22,7 @@ const (
 	tells = soonEnough + 15*time.Second
 	// forgets is how long the owner may name what is dead: ten seconds, a turn to plan, and requests.
 	forgets = 10*time.Second + soonEnough + 30*time.Second
-	// takesOver is how long nobody may work on a partition although an id could: the owner before it was gone for failover-after, a holder planned
+	// takesOver is how long no pod may work on a partition although an id could: the owner before it was gone for failover-after, a holder planned
 	// in vain just before, and it planned and took.
 	takesOver = assignment.DefaultFailoverAfter + soonEnough + 95*time.Second
 	// takesOverTold is the same if the controller plans for all, which has no turns.
@@ -101,7 +101,7 @@ func (g *progress) stopsLate(p *world.Process) map[string]time.Duration {
 	return out
 }
 
-// idle are the partitions that nobody works on although the holder of an id could.
+// idle are the partitions that no pod works on although the holder of an id could.
 func (g *progress) idle() map[string]time.Duration {
 	owner := g.owner
 	if !g.w.Profile.Divides(world.Template(owner.Object)) {
@@ -189,12 +189,12 @@ func (g *progress) deadNames() map[string]time.Duration {
 	if row := g.record.State.Row; row != nil {
 		for _, id := range row.Owners.IDs() {
 			if id >= n && len(g.judge.lockers(id)) == 0 {
-				out[fmt.Sprintf("has a row of id %d, which nobody has", id)] = forgets
+				out[fmt.Sprintf("has a row of id %d, which no pod has", id)] = forgets
 			}
 		}
 	}
 	for _, v := range g.w.Server.Objects(object.Leases) {
-		labels := object.Labels(v.Object) // without the owner's nobody finds it, or takes it for this owner's: those of an earlier one stay
+		labels := object.Labels(v.Object) // without the owner's no pod finds it, or takes it for this owner's: those of an earlier one stay
 		id, err := strconv.Atoi(labels[receipt.IDLabel])
 		if err == nil && labels[receipt.OwnerLabel] == assignment.OwnerLabelValue(g.owner.Kind.Name+"/"+g.owner.Name) && id >= n && len(g.judge.lockers(id)) == 0 && g.anyStrict() {
 			out["has the Lease "+v.Name+" of a slot that it does not have"] = forgets + g.leaseTime()

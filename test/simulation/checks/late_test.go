@@ -95,7 +95,7 @@ func TestDeadNamesAreSeen(t *testing.T) {
 	}{
 		"it names who lives":       {`{"0":"a"}`, true, ""},
 		"it names a dead one":      {`{"0":"a","1":"gone"}`, true, leftovers},
-		"nobody could take it out": {`{"1":"gone"}`, false, ""},
+		"no pod could take it out": {`{"1":"gone"}`, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, profile.Profile{}, func(s stage) {
@@ -122,10 +122,10 @@ func TestALeaseThatIsLeftOverIsSeen(t *testing.T) {
 		strict  bool
 		promise string
 	}{
-		"of a slot that nobody has any more":   {labels("7"), true, leftovers},
-		"of a slot below the count":            {labels("1"), true, ""},
-		"somebody took the owner's label away": {object.Object{receipt.IDLabel: "7"}, true, ""},
-		"nobody may delete it":                 {labels("7"), false, ""},
+		"of a slot that no pod has any more": {labels("7"), true, leftovers},
+		"of a slot below the count":          {labels("1"), true, ""},
+		"the owner's label was taken away":   {object.Object{receipt.IDLabel: "7"}, true, ""},
+		"no pod may delete it":               {labels("7"), false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, profile.Profile{FenceAfter: 10 * time.Second}, func(s stage) {

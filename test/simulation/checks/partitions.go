@@ -172,11 +172,11 @@ func (j *Judge) partitionsMissing(owner *server.Version) string {
 	}
 	n, err := strconv.Atoi(object.Annotation(owner.Object, assignment.PartitionCountKey))
 	if err != nil {
-		return "nobody says how many partitions there are"
+		return "no key says how many partitions there are"
 	}
 	row := rowOf(owner)
 	if row == nil {
-		return "nobody knows who owns the partitions"
+		return "no row says which id owns which partition"
 	}
 	if row.Count != n || row.Strategy != j.w.Profile.Strategy {
 		return fmt.Sprintf("%d partitions by %s are in force instead of %d by %s", row.Count, row.Strategy, n, j.w.Profile.Strategy)
@@ -187,7 +187,7 @@ func (j *Judge) partitionsMissing(owner *server.Version) string {
 	return j.targetMissing(owner, row)
 }
 
-// unserved says which partition nobody works on although somebody could. It does not ask for more than can be had before somebody
+// unserved says which partition no pod works on although one could. It does not ask for more than can be had before an operator
 // repairs what only an operator can.
 func (j *Judge) unserved(owner *server.Version) string {
 	row := rowOf(owner)
@@ -208,12 +208,12 @@ func (j *Judge) unserved(owner *server.Version) string {
 	}
 	for _, v := range j.w.Server.Objects(object.Pods) {
 		if !object.Ended(v.Object) && (!world.InWorkload(v.Object) || j.awaitsNode(v)) {
-			return "" // it keeps what it has until somebody deletes it
+			return "" // it keeps what it has until a person deletes it
 		}
 	}
 	for k := range row.Count {
 		if members && !worked[k] {
-			return fmt.Sprintf("nobody works on partition %d of %d", k, row.Count)
+			return fmt.Sprintf("no pod works on partition %d of %d", k, row.Count)
 		}
 	}
 	return ""
@@ -225,8 +225,8 @@ type scaling struct {
 	moves          int
 }
 
-// Scale begins to count the partitions that move because somebody changes the count in a quiet place. It returns false if they need
-// not be few: with another strategy than sticky, where pods may yield nothing, or where nobody owns any.
+// Scale begins to count the partitions that move because a user changes the count in a quiet place. It returns false if they need
+// not be few: with another strategy than sticky, where pods may yield nothing, or where no id owns any.
 func (j *Judge) Scale() bool {
 	owner := j.w.Owner()
 	row := rowOf(owner)
@@ -271,7 +271,7 @@ func (j *Judge) Scaled() {
 	}
 }
 
-// workMissing says which partitions nobody works on, or somebody else.
+// workMissing says which partitions no pod works on, or another one.
 func (j *Judge) workMissing(row *assignment.Row) string {
 	worked := map[int]string{}
 	for _, p := range j.w.Processes {
@@ -288,7 +288,7 @@ func (j *Judge) workMissing(row *assignment.Row) string {
 	}
 	for k := range row.Count {
 		if worked[k] == "" {
-			return fmt.Sprintf("nobody works on partition %d of %d", k, row.Count)
+			return fmt.Sprintf("no pod works on partition %d of %d", k, row.Count)
 		}
 	}
 	return ""

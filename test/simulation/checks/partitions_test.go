@@ -147,14 +147,14 @@ func TestMovesBeyondWhatANewCountNeedsAreSeen(t *testing.T) {
 	}
 }
 
-func TestAPartitionThatNobodyWorksOnIsMissedBeforeTheRepair(t *testing.T) {
+func TestAPartitionThatNoPodWorksOnIsMissedBeforeTheRepair(t *testing.T) {
 	for name, tc := range map[string]struct {
 		worksOn []int
 		change  func(s stage, b *world.Process)
 		want    string
 	}{
 		"all are worked on": {[]int{0, 1, 2, 3}, nil, ""},
-		"one is not":        {[]int{0, 1, 2}, nil, "nobody works on partition 3 of 4"},
+		"one is not":        {[]int{0, 1, 2}, nil, "no pod works on partition 3 of 4"},
 		"one is not, beside a pod out of the workload": {[]int{0, 1, 2}, func(s stage, b *world.Process) { s.Relabel(b.Pod) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

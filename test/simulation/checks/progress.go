@@ -22,7 +22,7 @@ import (
 const (
 	// soonEnough is what requests and events take together at a server that is well, at their slowest.
 	soonEnough = 5 * time.Second
-	// publishes is how long a pod that the map names may act under no id while nobody else locks it: repeated requests.
+	// publishes is how long a pod that the map names may act under no id while no other pod locks it: repeated requests.
 	publishes = soonEnough + 20*time.Second
 	// repairs is how long the map may say something else than a receipt: a holder that was undone again and again waits for 30 s, and for
 	// its turn.
@@ -130,7 +130,7 @@ func (g *progress) noteMade(v *server.Version) {
 	}
 }
 
-// noteHurt has the times of a pod begin again when somebody else changes its receipt: its process damps its next try.
+// noteHurt has the times of a pod begin again when another writer changes its receipt: its process damps its next try.
 func (g *progress) noteHurt(pod *server.Version) {
 	for _, p := range g.w.Processes {
 		if p.Pod == pod.Name && p.UID == object.UID(pod.Object) {
@@ -242,7 +242,7 @@ func (g *progress) leasedBy(id int, p *world.Process) string {
 	return name
 }
 
-// leaseTime is how long a Lease that nobody renews keeps others off, after the first of them has seen it.
+// leaseTime is how long a Lease that no pod renews keeps others off, after the first of them has seen it.
 func (g *progress) leaseTime() time.Duration {
 	if g.w.Profile.FenceAfter == 0 {
 		return 0
@@ -262,7 +262,7 @@ func (g *progress) keptByLost(n int) string {
 	return ""
 }
 
-// free returns the slots below n that nobody has, locks or asks for.
+// free returns the slots below n that no pod has, locks or asks for.
 func (g *progress) free(n int) []int {
 	var out []int
 	for id := range n {
@@ -276,7 +276,7 @@ func (g *progress) free(n int) []int {
 	return out
 }
 
-// mayAsk reports whether a pod may ask for a slot: it lives, and has none. Other requests are somebody else's, and excuse nothing.
+// mayAsk reports whether a pod may ask for a slot: it lives, and has none. Other requests are another writer's, and excuse nothing.
 func (g *progress) mayAsk(name string) bool {
 	v := g.w.Server.Get(object.Pods, name)
 	return v != nil && !object.Ended(v.Object) && !object.Terminating(v.Object) && g.judge.receipt(v).State != receipt.Locks
@@ -309,7 +309,7 @@ func (g *progress) noteSlotless() {
 // checkStarted reports a slot that a plan gave to a pod that never ran, while one that runs has waited for long and gets none.
 func (g *progress) checkStarted(v *server.Version) {
 	if g.w.Serving == nil {
-		return // somebody else wrote it
+		return // another writer wrote it
 	}
 	if v.Kind.Resource != object.Deployments && v.Kind.Resource != object.ReplicaSets || !v.Before.Exists() || g.w.Now()-g.troubled < aftermath {
 		return

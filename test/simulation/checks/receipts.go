@@ -82,7 +82,7 @@ func (j *Judge) checkWritten(v *server.Version) {
 }
 
 // noteWithdrawn takes in since when a receipt of a pod has locked a slot, and reports one that let go of the slot for another pod that locked it
-// later: the first had noted that it holds the slot, so whoever locks it too came later. A strict pod notes nothing.
+// later: the first had noted that it holds the slot, so a pod that locks it too came later. A strict pod notes nothing.
 func (j *Judge) noteWithdrawn(v *server.Version, pod string, lost bool) {
 	known, now := j.written[pod], j.receipt(v)
 	if now.State == receipt.Locks && shows(v) {

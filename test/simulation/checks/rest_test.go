@@ -24,13 +24,13 @@ func TestWhatIsMissingOfTheDivisionAtRest(t *testing.T) {
 		want   string
 	}{
 		"nothing":                  {row: halves, a: []int{0, 1}, b: []int{2, 3}},
-		"nobody owns one":          {row: `{"0":"0-1","1":"2"}`, a: []int{0, 1}, b: []int{2}, want: "nobody works on partition 3 of 4"},
-		"nobody works on one":      {row: halves, a: []int{0, 1}, b: []int{2}, want: "nobody works on partition 3 of 4"},
+		"no id owns one":           {row: `{"0":"0-1","1":"2"}`, a: []int{0, 1}, b: []int{2}, want: "no pod works on partition 3 of 4"},
+		"no pod works on one":      {row: halves, a: []int{0, 1}, b: []int{2}, want: "no pod works on partition 3 of 4"},
 		"a wrong id works on one":  {row: halves, a: []int{0, 1, 2}, b: []int{3}, want: "a#1 works on partition 2, which its id does not own"},
 		"one is not at its target": {row: `{"0":"0-2","1":"3"}`, a: []int{0, 1, 2}, b: []int{3}, want: "own the partitions instead of"},
 		"an id is no member":       {row: `{"0":"0-3"}`, a: []int{0, 1, 2, 3}, want: "id 1 is no member"},
 		"the user's number":        {row: halves, a: []int{0, 1}, b: []int{2, 3}, change: func(s stage) { s.user(assignment.PartitionCountKey, "8") }, want: "are in force instead of 8"},
-		"the row":                  {row: halves, a: []int{0, 1}, b: []int{2, 3}, change: func(s stage) { s.user(assignment.PartitionOwnersKey, "") }, want: "nobody knows who owns the partitions"},
+		"the row":                  {row: halves, a: []int{0, 1}, b: []int{2, 3}, change: func(s stage) { s.user(assignment.PartitionOwnersKey, "") }, want: "no row says which id owns which partition"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {

@@ -249,7 +249,7 @@ func propose(w *world.World, id int, but string, d *dice.Dice) {
 	w.ChangeOwner(server.Writer{Manager: byHand}, func(o object.Object) { object.SetText(o, "annotations", assignment.Key, slots.Encode()) })
 }
 
-// lateLock has a write of a receipt be late, and kills its process or lets it go on without an answer. The write arrives when a process of the
+// lateLock has a write of a receipt be late, and kills its process or lets it continue without an answer. The write arrives when a process of the
 // pod acts again. Others do not hear of anything until then.
 func lateLock(w *world.World, f Fault, d *dice.Dice) {
 	stir(w, f, d)

@@ -52,7 +52,7 @@ func Forge(w *world.World, d *dice.Dice) {
 		return
 	}
 	request := assignment.Slots{}
-	names := []string{"nobody-there"}
+	names := []string{"not-there"}
 	for _, pod := range w.Server.Objects(object.Pods) {
 		names = append(names, pod.Name)
 	}
@@ -100,7 +100,7 @@ func ForgeQuietly(w *world.World, d *dice.Dice) {
 		slots := world.Slots(w.Owner())
 		request := assignment.Slots{}
 		for id := range slots {
-			asks := dice.Pick(d, []string{slots[(id+1)%len(slots)], slots[id], failed, failed, "nobody-there"})
+			asks := dice.Pick(d, []string{slots[(id+1)%len(slots)], slots[id], failed, failed, "not-there"})
 			if _, twice := request.Of(asks); !twice && asks != "" {
 				request[id] = asks
 			}

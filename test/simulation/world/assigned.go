@@ -151,8 +151,8 @@ func (w *World) lets(pod *server.Version) bool {
 	return ready >= owner.Count()-1
 }
 
-// isToldAnew reports whether what the pod's program reads changed since the kubelet heard of the pod last.
-func (k *kubeletPod) isToldAnew(o object.Object) bool {
+// isToldAgain reports whether what the pod's program reads changed since the kubelet heard of the pod last.
+func (k *kubeletPod) isToldAgain(o object.Object) bool {
 	return IsAssigned(o) && !object.Terminating(o) && object.Annotation(o, store.IdentityKey) != object.Annotation(k.known, store.IdentityKey)
 }
 

@@ -99,7 +99,7 @@ func (w *World) kubeletHears(v *server.Version) {
 		w.syncAfter(k, d.Span(10*time.Millisecond, 3*time.Second))
 		return
 	}
-	if object.Terminating(v.Object) && !k.stopping || k.isToldAnew(v.Object) {
+	if object.Terminating(v.Object) && !k.stopping || k.isToldAgain(v.Object) {
 		w.syncSoon(k)
 	}
 }
