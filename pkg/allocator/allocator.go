@@ -140,7 +140,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.ends, a.wait.until = true, time.Time{}
 	a.tenure = a.tenure.Stopped(duty.Part{All: true})
 	a.publish(identity.StateReleased)
-	a.tenure.Late = a.tenure.Late || a.view.late
+	a.view.late = a.view.late || a.tenure.Late && a.view.ok() && !a.agent
 	holdsNothing := func() bool {
 		return a.tenure.Known && !a.tenure.Late && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
 	}

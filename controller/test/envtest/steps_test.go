@@ -2,13 +2,14 @@ package envtest
 
 import (
 	"context"
-	"maps"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -36,8 +37,8 @@ var _ = Describe("the controller", func() {
 		create(ctx, ns, deployment(2))
 		haveIDs(ctx, ns, 2)
 		pod := pods(ctx, ns)[0]
-		maps.DeleteFunc(pod.Annotations, func(key, _ string) bool { return key == receipt.Key })
-		_, err := client.CoreV1().Pods(ns).Update(ctx, &pod, metav1.UpdateOptions{})
+		without := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, receipt.Key) // whatever the controller writes meanwhile
+		_, err := client.CoreV1().Pods(ns).Patch(ctx, pod.Name, types.MergePatchType, without, metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func(ctx context.Context) string {
 			now, err := client.CoreV1().Pods(ns).Get(ctx, pod.Name, metav1.GetOptions{})

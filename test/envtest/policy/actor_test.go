@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -86,13 +87,16 @@ func (a actor) apply(ctx context.Context, resource schema.GroupVersionResource, 
 
 // replace reads an object, changes it and sends all of it.
 func (a actor) replace(ctx context.Context, resource schema.GroupVersionResource, name string, change func(*unstructured.Unstructured)) error {
-	object, err := a.dynamic.Resource(resource).Namespace(a.namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
+	objects := a.dynamic.Resource(resource).Namespace(a.namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // a controller may write its status meanwhile
+		object, err := objects.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(object)
+		_, err = objects.Update(ctx, object, metav1.UpdateOptions{FieldManager: "idalloc", DryRun: dryRun})
 		return err
-	}
-	change(object)
-	_, err = a.dynamic.Resource(resource).Namespace(a.namespace).Update(ctx, object, metav1.UpdateOptions{FieldManager: "idalloc", DryRun: dryRun})
-	return err
+	})
 }
 
 func (a actor) remove(ctx context.Context, resource schema.GroupVersionResource, name string) error {
