@@ -32,11 +32,12 @@ const (
 	patience = 10 * time.Minute
 )
 
-// roleEnv makes this test binary play the example. suspendEnv names a file: the worker of the pod whose name is in it suspends itself,
-// in the midst of an item.
+// roleEnv makes this test binary play the example. suspendEnv names a file: a worker of the pod whose name is in it renames the file to held,
+// and stays in the midst of its item as long as that is there.
 const (
 	roleEnv    = "RANGES_ROLE"
 	suspendEnv = "RANGES_SUSPEND"
+	held       = ".held"
 )
 
 func TestMain(m *testing.M) {
@@ -57,10 +58,14 @@ func compute(ctx context.Context, _ int) {
 	if err != nil || string(name) != os.Getenv("POD_NAME") {
 		return
 	}
-	// Two partitions may see the file at once. Only one suspends the process, or it would be suspended again when it is woken up.
-	if os.Remove(file) == nil { //nolint:gosec // the test's own file
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	// Two partitions may see the file at once. One of them renames it.
+	if os.Rename(file, file+held) != nil { //nolint:gosec // the test's own file
+		return
 	}
+	_ = wait.PollUntilContextCancel(context.WithoutCancel(ctx), 10*time.Millisecond, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(file + held) //nolint:gosec // the test's own file
+		return os.IsNotExist(err), nil
+	})
 }
 
 // One database serves all tests.
@@ -108,6 +113,7 @@ func testFailover(t *testing.T, url string, db *pgxpool.Pool) {
 
 	t.Log("waking the worker up, which writes what it had in hand")
 	before := w.written(ctx, t, healthy[victim].Name)
+	must(t, os.Remove(w.file+held))
 	must(t, syscall.Kill(stale, syscall.SIGCONT))
 	w.until(ctx, t, "a write of the stale worker is refused", func() (bool, error) {
 		return w.Said(healthy[victim].Name, `"msg":"refused"`), nil
@@ -250,7 +256,7 @@ func (w *workers) latest(ctx context.Context) (map[int]string, error) {
 	return by, rows.Err()
 }
 
-// suspend has the worker of a pod suspend itself between computing a result and writing it, and returns its process.
+// suspend suspends the process of a pod while one of its workers is between computing a result and writing it.
 func (w *workers) suspend(ctx context.Context, t *testing.T, pod corev1.Pod) int {
 	t.Helper()
 	process := w.Pid(pod.Name)
@@ -258,6 +264,11 @@ func (w *workers) suspend(ctx context.Context, t *testing.T, pod corev1.Pod) int
 	t.Cleanup(w.suite.Node.Resume)
 	must(t, os.WriteFile(w.file+".new", []byte(pod.Name), 0o600))
 	must(t, os.Rename(w.file+".new", w.file))
+	w.until(ctx, t, "a worker is in the midst of an item", func() (bool, error) {
+		_, err := os.Stat(w.file + held)
+		return err == nil, nil
+	})
+	must(t, syscall.Kill(process, syscall.SIGSTOP))
 	w.until(ctx, t, "the worker is suspended", func() (bool, error) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 		return strings.Contains(string(stat), ") T "), err
