@@ -204,6 +204,7 @@ func TestNext(t *testing.T) {
 		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Show: true}, duty.Write, time.Time{}},
 		"its slot is above the count":          {holds(receipt.Share{ID: 3}), view(3), duty.Known{}, duty.Stop, time.Time{}},
 		"its work did not stop just now":       {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{All: true}}, duty.Rest, soon},
+		"its slot seems to be above the count": {holds(share(4)), duty.View{Count: 1, Yield: placement.Of(4)}, duty.Known{Unseen: true}, duty.ReadOwner, time.Time{}},
 		"a part of it did not stop just now":   {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{}},
 		"the other part is to stop": {
 			holds(share(4, 5)), duty.View{Count: 3, Yield: placement.Of(4, 5)}, duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{},

@@ -109,7 +109,7 @@ func (k Known) wish(t Tenure, v View, now time.Time) Wish {
 	id, kept := t.Lock.Share.ID, k.kept(now)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen
 	w.Give = k.Ends || k.GivesBack || (v.Leaves || above || v.Asked && !k.Away) && !kept.All
-	if w.Yield = w.Yield.Minus(kept.Partitions); k.Away {
+	if w.Yield = w.Yield.Minus(kept.Partitions); k.Away || id >= v.Count && !w.Give { // a slot above the count goes as a whole
 		w.Yield = placement.Set{}
 	}
 	switch takes, again := t.Lock.State != receipt.Locks, !now.Before(k.Again); {

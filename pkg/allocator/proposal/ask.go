@@ -10,10 +10,16 @@ import (
 func (p *planner) keepRequests() {
 	for id, name := range p.in.State.Handover {
 		pod := p.pods[name]
-		if id < p.in.Count && p.waits(pod) && !pod.Condemned && (p.me == nil && !p.in.Central || !p.in.Rollout.Current || p.sibling(pod)) {
+		if id < p.in.Count && p.waits(pod) && !pod.Condemned && !p.stays(id, pod) && (p.me == nil && !p.in.Central || !p.in.Rollout.Current || p.sibling(pod)) {
 			p.next.Handover[id] = name
 		}
 	}
+}
+
+// stays reports whether the pod that has the slot keeps it, whoever plans: it is the other one's sibling, and Kubernetes keeps it.
+func (p *planner) stays(id int, other *Pod) bool {
+	holder := p.pods[p.next.Slots[id]]
+	return holder != nil && !holder.Condemned && holder.Controller != "" && holder.Controller == other.Controller
 }
 
 // serveRequests gives each free slot that a pod asked for to that pod (rule 3).
