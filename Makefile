@@ -202,7 +202,6 @@ bench-partitions: ## Compare strategies of partitions with hashing and a Kafka c
 
 .PHONY: bench-packing
 bench-packing: ## Compare algorithms that pack partitions by load, by the protocol of a paper, a few minutes; bin/bench gets tables and picture.
-	go -C $(AUTOSCALER) test -run '^$$' -bench . ./packing
 	go -C $(PARTITIONS) run ./packing -out $(CURDIR)/bin/bench
 
 .PHONY: bench-groups

@@ -36,75 +36,17 @@ func agentsWorld(n int) World {
 	return w
 }
 
-func (w *World) list() {
-	w.Locks = nil
-	for _, p := range w.Pods {
-		w.Locks = append(w.Locks, Lock{Pod: p.Name, UID: p.UID, Text: p.Text, Receipt: p.Receipt})
-	}
-}
-
-func (w *World) tellAll() {
-	for _, t := range Decide(*w).Propose {
-		for i := range w.Pods {
-			if p := &w.Pods[i]; p.Name == t.Pod {
-				p.Told, p.Proposal = true, t.Next
-			}
-		}
-	}
-}
-
-// A decision about a thousand agents and 4096 partitions costs milliseconds.
-func BenchmarkAgents(b *testing.B) {
-	const n = 1000
-	unconfirmed := agentsWorld(n)
-	unconfirmed.list()
-	calm := unconfirmed
-	calm.Pods = append([]Pod{}, unconfirmed.Pods...)
-	calm.tellAll()
-	grown := calm
-	grown.Pods = append([]Pod{}, calm.Pods...)
-	grown.Owner.Count = n + n/2
-	for _, p := range agentsWorld(n + n/2).Pods[n:] {
-		p.Receipt.Share.Partitions = placement.Set{}
-		grown.Pods = append(grown.Pods, p)
-	}
-	claims := calm
-	claims.Locks, claims.Owner.State = nil, assignment.State{}
-	claims.Pods = append([]Pod{}, calm.Pods...)
-	for i := range claims.Pods {
-		p := &claims.Pods[i]
-		p.Told, p.Receipt = false, receipt.Receipt{Share: receipt.Nothing()}
-	}
-	// Half of what is to move has been yielded, and the other half has been given on.
-	moving := grown
-	moving.Pods = append([]Pod{}, grown.Pods...)
-	moving.tellAll()
-	for i := range moving.Pods {
-		p := &moving.Pods[i]
-		if p.Receipt.Share.Partitions = p.Receipt.Share.Partitions.Minus(p.Proposal.Yield); i%2 == 0 {
-			p.Receipt.Share.Partitions = p.Receipt.Share.Partitions.Union(p.Proposal.Share.Partitions.Minus(p.Proposal.Yield))
-		}
-	}
-	for name, w := range map[string]World{"confirm": unconfirmed, "calm": calm, "grown": grown, "claims": claims, "moving": moving} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Decide(w)
-			}
-		})
-	}
-}
-
 // What a decision costs grows with the pods. To compare each two, or to work out a target for each, would cost sixteen times as much for four times the pods.
 func TestADecisionAboutAgentsGrowsWithThem(t *testing.T) {
 	spent := func(n int) float64 {
 		w := agentsWorld(n)
 		for i := range w.Pods { // half of them have yielded what they are to have
-			if p := &w.Pods[i]; i%2 == 0 {
+			p := &w.Pods[i]
+			if i%2 == 0 {
 				p.Receipt.Share.Partitions = placement.Set{}
 			}
+			w.Locks = append(w.Locks, Lock{Pod: p.Name, UID: p.UID, Text: p.Text, Receipt: p.Receipt})
 		}
-		w.list()
 		return testing.AllocsPerRun(3, func() { Decide(w) })
 	}
 	if few, many := spent(250), spent(1000); many > 6*few {
