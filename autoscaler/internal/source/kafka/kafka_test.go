@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/kafka"
 )
 
@@ -60,16 +61,41 @@ func source(client *kgo.Client) kafka.Source {
 	return kafka.Source{Admin: kadm.NewClient(client), Topic: topic, Now: time.Now}
 }
 
+// counting returns a source that counts records, and what the group has not committed.
+func counting(client *kgo.Client) kafka.Source {
+	s := source(client)
+	s.Records, s.Group = true, group
+	return s
+}
+
+func read(t *testing.T, s kafka.Source) monitor.Reading {
+	t.Helper()
+	r, err := s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// commit commits the group's offsets of partitions.
+func commit(t *testing.T, s kafka.Source, at map[int32]int64) {
+	t.Helper()
+	var offsets kadm.Offsets
+	for p, offset := range at {
+		offsets.AddOffset(topic, p, offset, -1)
+	}
+	if err := s.Admin.CommitAllOffsets(t.Context(), group, offsets); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRecordsAreCountedByTheEndOffsets(t *testing.T) {
 	_, client := connect(t)
 	s := source(client)
 	s.Records = true
 	for round := 1; round <= 2; round++ {
 		produce(t, client, 0, 5, 20)
-		r, err := s.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := read(t, s)
 		n := float64(round)
 		if want := map[int]float64{0: 0, 1: 5 * n, 2: 20 * n}; !maps.Equal(r.Values, want) || !r.Totals || r.Backlogs != nil {
 			t.Errorf("%+v, want %v", r, want)
@@ -79,44 +105,20 @@ func TestRecordsAreCountedByTheEndOffsets(t *testing.T) {
 
 func TestWhatAGroupHasNotCommittedWaits(t *testing.T) {
 	_, client := connect(t)
-	s := source(client)
-	s.Records, s.Group = true, group
+	s := counting(client)
 	produce(t, client, 0, 5, 20)
-	r, err := s.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if got, want := read(t, s).Backlogs, map[int]float64{0: 0, 1: 5, 2: 20}; !maps.Equal(got, want) {
+		t.Errorf("before the first commit %v wait, want %v", got, want)
 	}
-	if want := map[int]float64{0: 0, 1: 5, 2: 20}; !maps.Equal(r.Backlogs, want) {
-		t.Errorf("before the first commit %v wait, want %v", r.Backlogs, want)
+	commit(t, s, map[int32]int64{1: 5, 2: 8})
+	if got, want := read(t, s).Backlogs, map[int]float64{0: 0, 1: 0, 2: 12}; !maps.Equal(got, want) {
+		t.Errorf("%v wait, want %v", got, want)
 	}
-	var offsets kadm.Offsets
-	offsets.AddOffset(topic, 1, 5, -1)
-	offsets.AddOffset(topic, 2, 8, -1)
-	if err := s.Admin.CommitAllOffsets(t.Context(), group, offsets); err != nil {
-		t.Fatal(err)
-	}
-	if r, err = s.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if want := map[int]float64{0: 0, 1: 0, 2: 12}; !maps.Equal(r.Backlogs, want) {
-		t.Errorf("%v wait, want %v", r.Backlogs, want)
-	}
-}
-
-// answer has the brokers answer all requests of a kind as they would, changed by this.
-func answer(t *testing.T, cluster *kfake.Cluster, key kmsg.Key, response kmsg.Response) {
-	t.Helper()
-	cluster.ControlKey(key.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		response.SetVersion(r.GetVersion())
-		return response, nil, true
-	})
 }
 
 func TestAnOffsetThatCannotBeReadIsNotTheStartOfTheLog(t *testing.T) {
 	cluster, client := connect(t)
-	s := source(client)
-	s.Records, s.Group = true, group
+	s := counting(client)
 	produce(t, client, 3, 5, 20)
 	offsets := make([]kmsg.OffsetFetchResponseGroupTopicPartition, partitions)
 	for p := range int32(partitions) {
@@ -130,11 +132,12 @@ func TestAnOffsetThatCannotBeReadIsNotTheStartOfTheLog(t *testing.T) {
 	}
 	r := kmsg.NewPtrOffsetFetchResponse()
 	r.Groups = []kmsg.OffsetFetchResponseGroup{{Group: group, Topics: []kmsg.OffsetFetchResponseGroupTopic{{Topic: topic, TopicID: topics[topic].ID, Partitions: offsets}}}}
-	answer(t, cluster, kmsg.OffsetFetch, r)
-	got, err := s.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster.ControlKey(kmsg.OffsetFetch.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		r.SetVersion(request.GetVersion())
+		return r, nil, true
+	})
+	got := read(t, s)
 	// Of partition 1 nothing is known at this moment.
 	if want := map[int]float64{0: 1, 2: 18}; !maps.Equal(got.Backlogs, want) {
 		t.Errorf("%v wait, want %v", got.Backlogs, want)
@@ -146,27 +149,18 @@ func TestAnOffsetThatCannotBeReadIsNotTheStartOfTheLog(t *testing.T) {
 
 func TestWhatRetentionHasDeletedDoesNotWait(t *testing.T) {
 	_, client := connect(t)
-	s := source(client)
-	s.Records, s.Group = true, group
+	s := counting(client)
 	produce(t, client, 20, 20, 20)
-	var gone, committed kadm.Offsets
+	var gone kadm.Offsets
 	for p := range int32(partitions) {
 		gone.AddOffset(topic, p, 12, -1)
 	}
 	if _, err := s.Admin.DeleteRecords(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	committed.AddOffset(topic, 1, 5, -1)
-	committed.AddOffset(topic, 2, 15, -1)
-	if err := s.Admin.CommitAllOffsets(t.Context(), group, committed); err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := map[int]float64{0: 8, 1: 8, 2: 5}; !maps.Equal(r.Backlogs, want) {
-		t.Errorf("%v wait, want %v", r.Backlogs, want)
+	commit(t, s, map[int32]int64{1: 5, 2: 15})
+	if got, want := read(t, s).Backlogs, map[int]float64{0: 8, 1: 8, 2: 5}; !maps.Equal(got, want) {
+		t.Errorf("%v wait, want %v", got, want)
 	}
 }
 
@@ -193,9 +187,9 @@ func TestOnlyTheLogThatTheLeaderServesCounts(t *testing.T) {
 		}
 		return sizes, nil, true
 	})
-	r, err := s.Read(t.Context())
-	if err != nil || len(r.Values) != partitions {
-		t.Fatalf("%v, %v", r.Values, err)
+	r := read(t, s)
+	if len(r.Values) != partitions {
+		t.Fatalf("%v", r.Values)
 	}
 	for p, origin := range r.Origins {
 		if want := fmt.Sprintf("broker %g", r.Values[p]-100); origin != want || r.Values[p] < 100 {
@@ -211,15 +205,9 @@ func TestBytesAreCountedByTheLeadersLog(t *testing.T) {
 	_, client := connect(t)
 	s := source(client)
 	produce(t, client, 1, 5, 20)
-	before, err := s.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := read(t, s)
 	produce(t, client, 0, 0, 10)
-	after, err := s.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := read(t, s)
 	if len(after.Values) != partitions || after.Values[0] != before.Values[0] || after.Values[1] != before.Values[1] {
 		t.Errorf("%v, and before %v", after.Values, before.Values)
 	}
@@ -243,11 +231,7 @@ func TestAnotherLeaderIsAnotherOrigin(t *testing.T) {
 		}
 		// The client learns of the new leader when what it knows is older than its MetadataMinAge.
 		for origin, until := "", time.Now().Add(time.Minute); origin != fmt.Sprintf("broker %d", node); {
-			r, err := s.Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if origin = r.Origins[0]; time.Now().After(until) {
+			if origin = read(t, s).Origins[0]; time.Now().After(until) {
 				t.Fatalf("partition 0 is of %q, a minute after it moved to broker %d", origin, node)
 			}
 		}
