@@ -40,25 +40,25 @@ func TestConsumers(t *testing.T) {
 	}
 }
 
-// build compiles an example, which is a module of its own, and returns the program's path.
-func build(ctx context.Context, t *testing.T, name string) string {
+// build compiles a package in a folder that is a module of its own, and returns the program's path.
+func build(ctx context.Context, t *testing.T, module, pkg string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // the project's own example
-	cmd.Dir = folder(t, name)
+	program := filepath.Join(t.TempDir(), filepath.Base(module))
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, pkg) //nolint:gosec // of the project's own module
+	cmd.Dir = folder(t, module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", name, err, output)
+		t.Fatalf("go build %s in %s: %v\n%s", pkg, module, err, output)
 	}
 	return program
 }
 
-// folder returns the path of an example.
-func folder(t *testing.T, name string) string {
+// folder returns a path in this repository.
+func folder(t *testing.T, elements ...string) string {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
 	must(t, err)
-	return filepath.Join(root, "examples", name)
+	return filepath.Join(append([]string{root}, elements...)...)
 }
 
 func must(t *testing.T, err error) {

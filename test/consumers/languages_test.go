@@ -74,7 +74,7 @@ func testPython(ctx context.Context, t *testing.T, env *suite.Suite) {
 	must(t, err)
 
 	// Debian's interpreter has Debian's modules.
-	w := deployShared(ctx, t, env, "python", besideWatch(map[string]string{"RABBITMQ_URL": broker.URL}, "/usr/bin/python3", filepath.Join(folder(t, "python"), "worker.py")))
+	w := deployShared(ctx, t, env, "python", besideWatch(map[string]string{"RABBITMQ_URL": broker.URL}, "/usr/bin/python3", filepath.Join(folder(t, "examples", "python"), "worker.py")))
 	sent, last := 0, map[string]int64{}
 	progress := func() {
 		t.Helper()
@@ -109,7 +109,7 @@ func testNode(ctx context.Context, t *testing.T, env *suite.Suite) {
 	server, err := example.StartServer(ctx, "postgres")
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Stop()) })
-	setup := exec.CommandContext(ctx, build(ctx, t, "postgres"), "setup") //nolint:gosec // the project's own example
+	setup := exec.CommandContext(ctx, build(ctx, t, "examples/postgres", "."), "setup") //nolint:gosec // the project's own example
 	setup.Env = append(os.Environ(), "DATABASE_URL="+server.URL)
 	if out, err := setup.CombinedOutput(); err != nil {
 		t.Fatalf("setup: %v\n%s", err, out)
@@ -153,7 +153,7 @@ func deployShared(ctx context.Context, t *testing.T, env *suite.Suite, name stri
 func modules(ctx context.Context, t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(folder(t, name))))
+	must(t, os.CopyFS(dir, os.DirFS(folder(t, "examples", name))))
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

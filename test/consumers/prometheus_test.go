@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -42,7 +43,7 @@ func testPrometheus(ctx context.Context, t *testing.T, env *suite.Suite) {
 // second, and tells the target which shard scrapes it.
 func prometheus(t *testing.T, f *fleet) *corev1.PodSpec {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder(t, "prometheus"), "deployment.yaml"))
+	text, err := os.ReadFile(filepath.Join(folder(t, "examples", "prometheus"), "deployment.yaml"))
 	must(t, err)
 	var deployment appsv1.Deployment
 	must(t, yaml.UnmarshalStrict(text, &deployment))
@@ -64,7 +65,7 @@ func prometheus(t *testing.T, f *fleet) *corev1.PodSpec {
 
 func configuration(t *testing.T, f *fleet) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder(t, "prometheus"), "prometheus.yml"))
+	text, err := os.ReadFile(filepath.Join(folder(t, "examples", "prometheus"), "prometheus.yml"))
 	must(t, err)
 	var c map[string]any
 	must(t, yaml.Unmarshal(text, &c))
@@ -177,6 +178,21 @@ func (f *fleet) divided(ctx context.Context, w *workload, shards int) {
 	}
 }
 
+// said returns what the program of a pod says at port 9090, nothing while it does not answer.
+func said(ctx context.Context, pod *corev1.Pod, path string) []byte {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+pod.Status.PodIP+":9090"+path, http.NoBody)
+	if err != nil {
+		return nil
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil
+	}
+	defer response.Body.Close()          //nolint:errcheck // a read-only body
+	text, _ := io.ReadAll(response.Body) // a part of it is no answer, either
+	return text
+}
+
 // activeTarget is a target in the answer of Prometheus.
 type activeTarget struct {
 	DiscoveredLabels struct {
@@ -189,22 +205,11 @@ func (a activeTarget) shard() string { return a.DiscoveredLabels.Shard }
 
 // active returns what a pod's Prometheus scrapes, nothing while it does not answer.
 func active(ctx context.Context, pod *corev1.Pod) []activeTarget {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+pod.Status.PodIP+":9090/api/v1/targets?state=active", http.NoBody)
-	if err != nil {
-		return nil
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil
-	}
-	defer response.Body.Close() //nolint:errcheck // a read-only body
 	var answer struct {
 		Data struct {
 			ActiveTargets []activeTarget `json:"activeTargets"`
 		} `json:"data"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return nil
-	}
+	_ = json.Unmarshal(said(ctx, pod, "/api/v1/targets?state=active"), &answer)
 	return answer.Data.ActiveTargets
 }

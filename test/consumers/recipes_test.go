@@ -3,8 +3,6 @@ package consumers
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -29,27 +26,10 @@ func wrapped(command ...string) *corev1.PodSpec {
 	return suite.PodSpec(c)
 }
 
-// kubeStateMetrics builds the program of the module hack/recipes.
-func kubeStateMetrics(ctx context.Context, t *testing.T) string {
-	t.Helper()
-	root, err := controlplane.ModuleRoot()
-	must(t, err)
-	path := filepath.Join(t.TempDir(), "kube-state-metrics")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "k8s.io/kube-state-metrics/v2") //nolint:gosec // the test's directory
-	cmd.Dir = filepath.Join(root, "hack", "recipes")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build kube-state-metrics: %v\n%s", err, output)
-	}
-	return path
-}
-
 // vmagent builds the program once for all runs.
 func vmagent(ctx context.Context, t *testing.T) string {
 	t.Helper()
-	root, err := controlplane.ModuleRoot()
-	must(t, err)
-	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "tool"), "github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent@v1.151.0") //nolint:gosec // the project's own script
+	cmd := exec.CommandContext(ctx, folder(t, "hack", "tool"), "github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent@v1.151.0") //nolint:gosec // the project's own script
 	cmd.Stderr = os.Stderr
 	path, err := cmd.Output()
 	must(t, err)
@@ -109,7 +89,7 @@ func (w *workload) divided(ctx context.Context, shards, objects int, names func(
 func testKubeStateMetrics(ctx context.Context, t *testing.T, env *suite.Suite) {
 	t.Helper()
 	const objects = 40
-	program := kubeStateMetrics(ctx, t)
+	program := build(ctx, t, filepath.Join("hack", "recipes"), "k8s.io/kube-state-metrics/v2")
 	w := deploy(ctx, t, env, "kube-state-metrics", 2, wrapped(
 		program, "--shard={id}", "--total-shards={count}", "--kubeconfig=$(KUBECONFIG)", "--namespaces=$(POD_NAMESPACE)", "--resources=configmaps",
 		"--host=$(POD_IP)", "--port=9090", "--telemetry-host=$(POD_IP)", "--telemetry-port=9091",
@@ -132,19 +112,7 @@ func testKubeStateMetrics(ctx context.Context, t *testing.T, env *suite.Suite) {
 
 // configMaps returns the names of the test's ConfigMaps that a pod counts, none while it does not answer.
 func configMaps(ctx context.Context, pod *corev1.Pod) (names []string) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+pod.Status.PodIP+":9090/metrics", http.NoBody)
-	if err != nil {
-		return nil
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil
-	}
-	defer response.Body.Close() //nolint:errcheck // a read-only body
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil
-	}
+	text := said(ctx, pod, "/metrics")
 	for _, m := range regexp.MustCompile(`(?m)^kube_configmap_info\{[^}]*configmap="(object-\d+)"`).FindAllStringSubmatch(string(text), -1) {
 		names = append(names, m[1])
 	}

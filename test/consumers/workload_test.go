@@ -142,12 +142,6 @@ func (w *workload) until(ctx context.Context, what string, fits func(context.Con
 	}
 }
 
-// said returns what the program of a pod has logged.
-func (w *workload) said(pod string) (string, error) {
-	log, err := os.ReadFile(w.suite.Node.Logs(w.namespace.Name, pod, container))
-	return string(log), err
-}
-
 // logs returns what all of the workload's programs said, for a test that fails.
 func (w *workload) logs(ctx context.Context) string {
 	pods, err := w.namespace.Pods(ctx, w.name)
@@ -156,7 +150,7 @@ func (w *workload) logs(ctx context.Context) string {
 	}
 	var text strings.Builder
 	for _, pod := range pods {
-		said, err := w.said(pod.Name)
+		said, err := os.ReadFile(w.suite.Node.Logs(w.namespace.Name, pod.Name, container))
 		fmt.Fprintf(&text, "-- %s (%v)\n%s\n", pod.Name, err, said)
 	}
 	return text.String()

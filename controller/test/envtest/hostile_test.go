@@ -26,14 +26,10 @@ func (l later) Now() time.Time { return l.RealClock.Now().Add(l.by) }
 
 var _ = Describe("what people do to pods and workloads", func() {
 	It("lets a pod that was relabelled run on under its id, and says that another one waits for it", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		control(ns)
-		kubelet(ns)
-		create(ctx, ns, deployment(3))
-		rolled(ctx, ns, "", 3)
+		ns := running(ctx, 3)
 		aside := pods(ctx, ns)[0]
 		patchPod(ctx, &aside, `{"metadata":{"labels":{"app":"aside"}}}`)
-		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "SlotLockedByForeignPod") }).WithContext(ctx).Should(HaveLen(1))
+		hears(ctx, ns, "SlotLockedByForeignPod").Should(HaveLen(1))
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 		Eventually(func(ctx context.Context) (n int) {
 			for _, pod := range pods(ctx, ns) {
@@ -52,16 +48,11 @@ var _ = Describe("what people do to pods and workloads", func() {
 	})
 
 	It("says why the API server does not let a pod go, whatever the reason", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		control(ns)
-		kubelet(ns)
-		create(ctx, ns, deployment(2))
-		rolled(ctx, ns, "", 2)
+		ns := running(ctx, 2)
 		budget(ctx, ns, "one", 1) // an eviction is refused if two budgets select the pod
 		budget(ctx, ns, "two", 1)
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
-		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "RemovalRefused") }).WithContext(ctx).
-			Should(ContainElement(HaveField("Message", ContainSubstring("more than one PodDisruptionBudget"))))
+		hears(ctx, ns, "RemovalRefused").Should(ContainElement(HaveField("Message", ContainSubstring("more than one PodDisruptionBudget"))))
 		Expect(client.PolicyV1().PodDisruptionBudgets(ns).Delete(ctx, "two", metav1.DeleteOptions{})).To(Succeed())
 		rolled(ctx, ns, "2", 2)
 	})
@@ -74,41 +65,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		rolled(ctx, ns, "", 3)
 		patch(ctx, ns, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3,"maxUnavailable":0}}}}`)
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", `"yes"`))
-		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "RolloutWaits") }).WithContext(ctx).
-			Should(ContainElement(HaveField("Message", ContainSubstring("is not available"))))
-	})
-
-	It("gives up no id to two leaders at once", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		control(ns)
-		control(ns)
-		kubelet(ns)
-		create(ctx, ns, deployment(4))
-		rolled(ctx, ns, "", 4)
-		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
-		rolled(ctx, ns, "2", 4)
-		patch(ctx, ns, `{"spec":{"replicas":2}}`)
-		rolled(ctx, ns, "2", 2)
-	})
-
-	It("asks pods of an older revision that take for themselves to hand over", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		d := deployment(2)
-		delete(d.Spec.Template.Labels, store.AssignLabel)
-		d.Spec.Template.Spec.SchedulingGates = nil
-		create(ctx, ns, d)
-		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
-		for id, pod := range pods(ctx, ns) {
-			lock(ctx, &pod, id)
-		}
-		control(ns)
-		patch(ctx, ns, `{"spec":{"template":{"metadata":{"labels":{"idalloc.dev/assign":"controller"}},"spec":{"schedulingGates":[{"name":"idalloc.dev/id"}]}}}}`)
-		Eventually(func(ctx context.Context) string {
-			d, err := client.AppsV1().Deployments(ns).Get(ctx, worker, metav1.GetOptions{})
-			Expect(err).NotTo(HaveOccurred())
-			return d.Annotations["idalloc.dev/handover"]
-		}).WithContext(ctx).WithTimeout(30 * time.Second).ShouldNot(BeEmpty())
-		Expect(events(ctx, ns, "SlotLockedByForeignPod")).To(BeEmpty())
+		hears(ctx, ns, "RolloutWaits").Should(ContainElement(HaveField("Message", ContainSubstring("is not available"))))
 	})
 
 	It("proposes no id that a pod without a controller locks, although the map does not name it", func(ctx SpecContext) {

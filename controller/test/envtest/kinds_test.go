@@ -79,8 +79,7 @@ var _ = Describe("a kind with the subresource scale that --kind names", func() {
 		c.operate(ns)
 		control(ns)
 		c.create(ctx, ns, 1)
-		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "OwnerUnknown") }).WithContext(ctx).
-			Should(ContainElement(HaveField("Message", And(ContainSubstring("Rollout/"+worker), ContainSubstring("--kind")))))
+		hears(ctx, ns, "OwnerUnknown").Should(ContainElement(HaveField("Message", And(ContainSubstring("Rollout/"+worker), ContainSubstring("--kind")))))
 		Expect(begun(ctx, ns, 1)).To(BeEmpty())
 	})
 })

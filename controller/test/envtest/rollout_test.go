@@ -6,7 +6,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -35,23 +34,15 @@ const versioned = `{"spec":{"template":{"metadata":{"annotations":{"version":"%s
 var _ = Describe("a rolling update with the default strategy", func() {
 	for _, n := range []int{1, 3} {
 		It("removes old pods, and finishes", func(ctx SpecContext) {
-			ns := newNamespace(ctx)
-			control(ns)
-			kubelet(ns)
-			create(ctx, ns, deployment(int32(n)))
-			haveIDs(ctx, ns, n)
+			ns := running(ctx, n)
 			patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 			rolled(ctx, ns, "2", n)
 			Expect(events(ctx, ns, "PodRemoved")).NotTo(BeEmpty())
 		})
 	}
 
-	It("stops at a revision that never becomes available, and goes on with the next one", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		control(ns)
-		kubelet(ns)
-		create(ctx, ns, deployment(3))
-		rolled(ctx, ns, "", 3)
+	It("stops at a revision that never becomes available, and rolls out the next one", func(ctx SpecContext) {
+		ns := running(ctx, 3)
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", `"yes"`))
 		Eventually(func(ctx context.Context) string { return versionOf(ctx, ns, "2") }).WithContext(ctx).Should(Equal("2"))
 		Expect(versionOf(ctx, ns, "0") + versionOf(ctx, ns, "1")).To(BeEmpty())
@@ -60,11 +51,7 @@ var _ = Describe("a rolling update with the default strategy", func() {
 	})
 
 	It("asks a PodDisruptionBudget, and says what it answers", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		control(ns)
-		kubelet(ns)
-		create(ctx, ns, deployment(3))
-		rolled(ctx, ns, "", 3)
+		ns := running(ctx, 3)
 		budgets := client.PolicyV1().PodDisruptionBudgets(ns)
 		budget(ctx, ns, worker, 0)
 		Eventually(func(ctx context.Context) int64 {
@@ -73,7 +60,7 @@ var _ = Describe("a rolling update with the default strategy", func() {
 			return b.Status.ObservedGeneration
 		}).WithContext(ctx).Should(BeNumerically(">", 0))
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
-		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "RemovalRefused") }).WithContext(ctx).ShouldNot(BeEmpty())
+		hears(ctx, ns, "RemovalRefused").ShouldNot(BeEmpty())
 		Expect(events(ctx, ns, "PodRemoved")).To(BeEmpty())
 		Expect(budgets.Delete(ctx, worker, metav1.DeleteOptions{})).To(Succeed())
 		rolled(ctx, ns, "2", 3)

@@ -30,28 +30,6 @@ var _ = Describe("the controller", func() {
 		haveIDs(ctx, ns, 2)
 	})
 
-	It("goes on with a lock that an earlier controller wrote, and never looks at the gate for that", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		create(ctx, ns, deployment(2))
-		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
-		locked := pods(ctx, ns)[1]
-		lock(ctx, &locked, 1)
-		control(ns)
-		haveIDs(ctx, ns, 2)
-		Expect(idOf(ctx, ns, locked.Name)).To(Equal("1"))
-	})
-
-	It("withdraws what another live pod locks, and never begins it", func(ctx SpecContext) {
-		ns := newNamespace(ctx)
-		create(ctx, ns, deployment(2))
-		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
-		for _, pod := range pods(ctx, ns) {
-			lock(ctx, &pod, 0)
-		}
-		control(ns)
-		haveIDs(ctx, ns, 2)
-	})
-
 	It("writes a receipt again that was removed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
@@ -89,7 +67,7 @@ var _ = Describe("the controller", func() {
 		t := template()
 		_, err := client.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "alone", Labels: t.Labels}, Spec: t.Spec}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "OwnerUnknown") }).WithContext(ctx).Should(HaveLen(1))
+		hears(ctx, ns, "OwnerUnknown").Should(HaveLen(1))
 	})
 })
 
@@ -105,6 +83,11 @@ func events(ctx context.Context, namespace, reason string) []corev1.Event {
 	list, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
 	Expect(err).NotTo(HaveOccurred())
 	return list.Items
+}
+
+// hears are the Events of a reason that come.
+func hears(ctx context.Context, namespace, reason string) AsyncAssertion {
+	return Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, namespace, reason) }).WithContext(ctx)
 }
 
 // lock is T2, as a controller leaves it that ends then.

@@ -129,6 +129,17 @@ func pods(ctx context.Context, namespace string) []corev1.Pod {
 	return list.Items
 }
 
+// running returns a namespace with a controller, and with a Deployment whose n pods all run.
+func running(ctx context.Context, n int) (namespace string) {
+	GinkgoHelper()
+	namespace = newNamespace(ctx)
+	control(namespace)
+	kubelet(namespace)
+	create(ctx, namespace, deployment(int32(n)))
+	rolled(ctx, namespace, "", n)
+	return namespace
+}
+
 // begun returns the ids of the pods whose programs may run, and checks what each of them is told.
 func begun(ctx context.Context, namespace string, count int) (ids []int) {
 	GinkgoHelper()
