@@ -7,16 +7,16 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -96,7 +96,7 @@ func testFailover(t *testing.T, url string, db *pgxpool.Pool) {
 	w.works(ctx, t, owners, healthy)
 
 	t.Log("suspending a worker in the midst of an item, and deleting its pod by force. There is no room for another pod")
-	w.room(ctx, t, replicas-1)
+	must(t, w.Room(ctx, replicas-1))
 	stale := w.suspend(ctx, t, healthy[victim])
 	must(t, w.Delete(ctx, healthy[victim]))
 	failedOver, err := w.Until(ctx, func(o placement.Owners) bool {
@@ -118,8 +118,7 @@ func testFailover(t *testing.T, url string, db *pgxpool.Pool) {
 
 	t.Log("making room for the pod that was missing")
 	w.suite.Node.Resume()
-	w.room(ctx, t, replicas)
-	must(t, w.Annotate(ctx, map[string]string{"example/room": "again"})) // the controller looks again sooner
+	must(t, w.Room(ctx, replicas))
 	owners, err = w.Settled(ctx, replicas, partitions)
 	must(t, err)
 	w.works(ctx, t, owners, w.pods(ctx, t))
@@ -130,10 +129,9 @@ func testFailover(t *testing.T, url string, db *pgxpool.Pool) {
 type workers struct {
 	*example.Workload
 
-	suite     *suite.Suite
-	namespace string
-	db        *pgxpool.Pool
-	file      string // of suspendEnv
+	suite *suite.Suite
+	db    *pgxpool.Pool
+	file  string // of suspendEnv
 }
 
 func newWorkers(ctx context.Context, t *testing.T, url string, db *pgxpool.Pool) *workers {
@@ -143,8 +141,7 @@ func newWorkers(ctx context.Context, t *testing.T, url string, db *pgxpool.Pool)
 	t.Cleanup(func() { must(t, s.Stop()) })
 	namespace, err := s.NewNamespace(ctx, suite.StrictRules()...)
 	must(t, err)
-	w := &workers{suite: s, namespace: namespace.Name, db: db, file: filepath.Join(t.TempDir(), "suspend")}
-	w.room(ctx, t, replicas)
+	w := &workers{suite: s, db: db, file: filepath.Join(t.TempDir(), "suspend")}
 	self, err := os.Executable()
 	must(t, err)
 	w.Workload, err = example.NewWorkload(ctx, s, namespace, example.Spec{
@@ -164,21 +161,6 @@ func newWorkers(ctx context.Context, t *testing.T, url string, db *pgxpool.Pool)
 		}
 	})
 	return w
-}
-
-// room lets the namespace have that many pods.
-func (w *workers) room(ctx context.Context, t *testing.T, pods int64) {
-	t.Helper()
-	quotas := w.suite.Client.CoreV1().ResourceQuotas(w.namespace)
-	_ = quotas.Delete(ctx, "room", metav1.DeleteOptions{}) // there is none the first time
-	hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "room"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
-	_, err := quotas.Create(ctx, quota, metav1.CreateOptions{})
-	must(t, err)
-	w.until(ctx, t, "the quota is known", func() (bool, error) {
-		got, err := quotas.Get(ctx, "room", metav1.GetOptions{})
-		return err == nil && got.Status.Hard.Pods().Value() == pods, err
-	})
 }
 
 // pods waits until each id is held, and returns the pods by id.
@@ -206,10 +188,9 @@ func (w *workers) works(ctx context.Context, t *testing.T, owners placement.Owne
 			want[partition] = pods[id].Name
 		}
 	}
-	var got map[int]string
-	w.until(ctx, t, fmt.Sprintf("the owners %v work on their partitions", owners), func() (_ bool, err error) {
-		got, err = w.latest(ctx)
-		return maps.Equal(got, want), err
+	w.until(ctx, t, fmt.Sprintf("the owners %v work on their partitions", owners), func() (bool, error) {
+		latest, err := w.byPartition(ctx, `SELECT DISTINCT ON (partition) partition, worker FROM run ORDER BY partition, id DESC`)
+		return maps.EqualFunc(latest, want, func(workers []string, worker string) bool { return workers[0] == worker }), err
 	})
 	var last int64
 	must(t, w.db.QueryRow(ctx, `SELECT max(id) FROM run`).Scan(&last))
@@ -217,37 +198,29 @@ func (w *workers) works(ctx context.Context, t *testing.T, owners placement.Owne
 		err = w.db.QueryRow(ctx, `SELECT count(DISTINCT key) = $1 FROM run WHERE id > $2`, keys, last).Scan(&done)
 		return done, err
 	})
-	rows, err := w.db.Query(ctx, `SELECT DISTINCT partition, worker FROM run WHERE id > $1`, last)
+	after, err := w.byPartition(ctx, `SELECT DISTINCT partition, worker FROM run WHERE id > $1`, last)
 	must(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var partition int
-		var worker string
-		must(t, rows.Scan(&partition, &worker))
-		if worker != want[partition] {
-			t.Errorf("%s worked on partition %d, want %s", worker, partition, want[partition])
+	for partition, workers := range after {
+		if !slices.Equal(workers, []string{want[partition]}) {
+			t.Errorf("%v worked on partition %d, want %s", workers, partition, want[partition])
 		}
 	}
-	must(t, rows.Err())
 }
 
-// latest returns who worked last on each partition.
-func (w *workers) latest(ctx context.Context) (map[int]string, error) {
-	rows, err := w.db.Query(ctx, `SELECT DISTINCT ON (partition) partition, worker FROM run ORDER BY partition, id DESC`)
+// byPartition returns the workers that a query for partitions and workers returns.
+func (w *workers) byPartition(ctx context.Context, query string, arguments ...any) (map[int][]string, error) {
+	rows, err := w.db.Query(ctx, query, arguments...)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	by := map[int]string{}
-	for rows.Next() {
-		var partition int
-		var worker string
-		if err := rows.Scan(&partition, &worker); err != nil {
-			return nil, err
-		}
-		by[partition] = worker
-	}
-	return by, rows.Err()
+	by := map[int][]string{}
+	var partition int
+	var worker string
+	_, err = pgx.ForEachRow(rows, []any{&partition, &worker}, func() error {
+		by[partition] = append(by[partition], worker)
+		return nil
+	})
+	return by, err
 }
 
 // suspend has the worker of a pod suspend itself between computing a result and writing it, and returns its process.

@@ -127,7 +127,7 @@ type Writer struct {
 	file     *os.File
 }
 
-// logMode lets the pod's other containers, which may run as other users, go on with the log.
+// logMode lets the pod's other containers, which may run as other users, continue the log.
 const logMode fs.FileMode = 0o666
 
 // NewWriter opens the log of pod in dir, which must exist. A log that is there is continued. uid is the pod's, empty where it is not

@@ -160,7 +160,7 @@ func tamper(ctx context.Context, t *testing.T, env *suite.Suite, namespace *suit
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{assignment.Key: nil}}})
 	must(t, err)
-	_, err = env.Client.AppsV1().Deployments(namespace.Name).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"})
+	_, err = env.Client.AppsV1().Deployments(namespace.Name).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "restore-tool"})
 	must(t, err)
 }
 

@@ -31,7 +31,7 @@ func (p pipes) Close() error {
 // Addr implements net.Listener.
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
+func TestAnIdleConnectionIsClosed(t *testing.T) {
 	for sent, want := range map[string]time.Duration{"GET / HTTP/1.1\r\n": readTimeout, "GET / HTTP/1.1\r\nHost: x\r\n\r\n": idleTimeout} {
 		synctest.Test(t, func(t *testing.T) {
 			listener, server := make(pipes), newServer(http.NotFoundHandler())

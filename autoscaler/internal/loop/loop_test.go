@@ -190,7 +190,7 @@ func TestWhoUndoesTheScalingIsNamedInAnEvent(t *testing.T) {
 	}
 }
 
-func TestAConflictIsDecidedAnew(t *testing.T) {
+func TestAfterAConflictItDecidesAgain(t *testing.T) {
 	r := newRig(t)
 	r.server.set(func(req *http.Request) int {
 		if req.Method == http.MethodPatch {
@@ -225,7 +225,7 @@ func TestAnAPIServerThatIsDownIsSaidOnce(t *testing.T) {
 	}
 	r.server.set(nil)
 	if report := r.step(); !report.Done {
-		t.Errorf("it does not go on: %+v", report)
+		t.Errorf("it does not scale when the server is back: %+v", report)
 	}
 }
 

@@ -45,7 +45,7 @@ func request(from, name, value string) *http.Request {
 	return r
 }
 
-func TestTheStateIsForLoopbackAndForWhoeverReadsTheLease(t *testing.T) {
+func TestTheStateIsForLoopbackAndForReadersOfTheLease(t *testing.T) {
 	identity, key := state.Identity("autoscaler-0")
 	if name, found := state.Holder(identity); name != "autoscaler-0" || found != key || len(key) < 26 {
 		t.Errorf("%s: %q, %q", identity, name, found)

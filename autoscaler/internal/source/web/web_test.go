@@ -102,7 +102,7 @@ func TestErrorsShowNothingOfAnswersAndPasswords(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
+func TestAnIdleConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := web.NewClient(nil)
 		here, there := net.Pipe()
