@@ -55,20 +55,30 @@ func loads(in Input, o placement.Owners) map[int]int64 {
 	return sums
 }
 
-func TestEachPartitionHasOnePod(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		in := inputs().Draw(t, "input")
-		before := maps.Clone(in.Owners)
-		out := Pack(in)
-		isWhole(t, in, out)
-		isWithin(t, in, out)
-		if again := Pack(in); !again.Owners.Equal(out.Owners) {
-			t.Fatalf("once %s, once %s", out.Owners, again.Owners)
-		}
-		if !before.Equal(in.Owners) {
-			t.Fatalf("the input was changed to %s", in.Owners)
-		}
-	})
+func TestAnyInputIsPacked(t *testing.T) { rapid.Check(t, isPacked) }
+
+func FuzzPack(f *testing.F) { f.Fuzz(rapid.MakeFuzz(isPacked)) }
+
+// isPacked fails if Pack does not pack any input as it says.
+func isPacked(t *rapid.T) {
+	in := inputs().Draw(t, "input")
+	before := maps.Clone(in.Owners)
+	out := Pack(in)
+	isWhole(t, in, out)
+	isWithin(t, in, out)
+	if again := Pack(in); !again.Owners.Equal(out.Owners) {
+		t.Fatalf("once %s, once %s", out.Owners, again.Owners)
+	}
+	if !before.Equal(in.Owners) {
+		t.Fatalf("the input was changed to %s", in.Owners)
+	}
+	if in.Max <= 0 {
+		holds(t, in, out)
+	}
+	in.Owners = out.Owners
+	if again := Pack(in); !again.Owners.Equal(in.Owners) {
+		t.Fatalf("packed again, %s becomes %s", in.Owners, again.Owners)
+	}
 }
 
 // isWhole fails if not every partition has one owner among the ids from 0 on.
@@ -98,20 +108,16 @@ func isWithin(t *rapid.T, in Input, out Packing) {
 	}
 }
 
-func TestNoPodHoldsTooMuch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		in := inputs().Draw(t, "input")
-		in.Max = 0
-		out := Pack(in)
-		for id, sum := range loads(in, out.Owners) {
-			if s := out.Owners[id]; sum > room && (s.Len() > 1 || !slices.Contains(out.Oversized, first(s))) {
-				t.Fatalf("id %d has %s, which is %g of a pod", id, s, float64(sum)/full)
-			}
+// holds fails if a pod has more than it holds, or there are fewer pods than there must be.
+func holds(t *rapid.T, in Input, out Packing) {
+	for id, sum := range loads(in, out.Owners) {
+		if s := out.Owners[id]; sum > room && (s.Len() > 1 || !slices.Contains(out.Oversized, first(s))) {
+			t.Fatalf("id %d has %s, which is %g of a pod", id, s, float64(sum)/full)
 		}
-		if bound := LowerBound(in); out.Pods < bound {
-			t.Fatalf("%d pods, fewer than the lower bound %d", out.Pods, bound)
-		}
-	})
+	}
+	if bound := LowerBound(in); out.Pods < bound {
+		t.Fatalf("%d pods, fewer than the lower bound %d", out.Pods, bound)
+	}
 }
 
 func first(s placement.Set) int {
@@ -119,16 +125,6 @@ func first(s placement.Set) int {
 		return p
 	}
 	return none
-}
-
-func TestWhatIsPackedStays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		in := inputs().Draw(t, "input")
-		in.Owners = Pack(in).Owners
-		if again := Pack(in); !again.Owners.Equal(in.Owners) {
-			t.Fatalf("packed again, %s becomes %s", in.Owners, again.Owners)
-		}
-	})
 }
 
 func TestNothingMovesWithoutNeed(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -111,30 +111,15 @@ func (c crowd) move(ctx context.Context, w *workload) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	indexes := make(chan int)
-	var making sync.WaitGroup
-	for range makers {
-		making.Go(func() {
-			for i := range indexes {
-				if err := c.make(ctx, w, s, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := range c.pods {
-		indexes <- i
-	}
-	close(indexes)
-	making.Wait()
+	workqueue.ParallelizeUntil(ctx, makers, c.pods, func(i int) {
+		if err := c.make(ctx, w, s, i); err != nil {
+			cancel(err)
+		}
+	})
 	return context.Cause(ctx)
 }
 
-// make makes one pod that has taken its slot.
 func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	owner, id := fmt.Sprintf("neighbour-%03d", i/each), i%each
 	if c.own {
 		owner, id = deployment, claimers+1+i // one more than there will be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -24,6 +27,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/cases"
 )
 
 // server is an API server with one Deployment, whose pods own four partitions.
@@ -102,13 +106,13 @@ func (s *server) set(answer func(r *http.Request) int) {
 
 // source has one speed for each of four partitions, or an error.
 type source struct {
-	clock *clocktesting.FakeClock
-	speed float64
-	err   error
+	clock       *clocktesting.FakeClock
+	speed, last float64 // last is added in the last partition
+	err         error
 }
 
 func (s *source) Read(context.Context) (monitor.Reading, error) {
-	return monitor.Reading{At: s.clock.Now(), Values: map[int]float64{0: s.speed, 1: s.speed, 2: s.speed, 3: s.speed}}, s.err
+	return monitor.Reading{At: s.clock.Now(), Values: map[int]float64{0: s.speed, 1: s.speed, 2: s.speed, 3: s.speed + s.last}}, s.err
 }
 
 // rig is a loop with its server, its source and its log.
@@ -162,71 +166,77 @@ func (r *rig) logged(text string) int {
 	return n
 }
 
-func TestAWriteSaysWhatItWasDecidedOn(t *testing.T) {
-	r := newRig(t)
-	if report := r.step(); !report.Done || report.Decision.Action != decide.Scale {
-		t.Fatalf("%+v", report)
-	}
-	want := `scale {"metadata":{"resourceVersion":"1","uid":"` + uid + `"},"spec":{"replicas":4}}`
-	if len(r.server.patches) != 1 || r.server.patches[0] != want {
-		t.Errorf("%v, want %s", r.server.patches, want)
-	}
-	if len(r.server.events) != 1 || !strings.Contains(r.server.events[0], "scale from 1 to 4 pods") {
-		t.Errorf("Events: %v", r.server.events)
-	}
-}
-
-// The server keeps one pod, whatever is written.
-func TestWhoUndoesTheScalingIsNamedInAnEvent(t *testing.T) {
-	r := newRig(t)
-	for range 3 {
-		r.step()
-	}
-	if len(r.server.patches) != 1 || r.logged("another client changed the number of pods from 4") == 0 {
-		t.Errorf("it wrote %v and said %v", r.server.patches, r.log)
-	}
-	if n := len(r.server.events); n != 2 || !strings.Contains(r.server.events[1], "ScalingUndone") || !strings.Contains(r.server.events[1], "take replicas out") {
-		t.Errorf("Events: %v", r.server.events)
-	}
-}
-
-func TestAfterAConflictItDecidesAgain(t *testing.T) {
-	r := newRig(t)
-	r.server.set(func(req *http.Request) int {
-		if req.Method == http.MethodPatch {
-			return http.StatusConflict
+// The stories in testdata are what the loop writes and says. A line is what changes, or how many steps are taken.
+func TestStories(t *testing.T) {
+	cases.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string {
+		return func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			r, told := newRig(t), strings.Builder{}
+			for line := range strings.Lines(d.Input) {
+				word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+				if err := r.read(&told, word, rest); err != nil {
+					d.Fatalf(t, "%s: %v", line, err)
+				}
+			}
+			return told.String()
 		}
-		return 0
 	})
-	if report := r.step(); !errors.Is(report.Err, store.ErrConflict) || report.Done {
-		t.Fatalf("%+v", report)
-	}
-	r.server.set(nil)
-	r.server.version = 2
-	r.source.speed = 40 // the load has fallen meanwhile
-	if report := r.step(); !report.Done || report.Decision.Wanted != 2 {
-		t.Fatalf("%+v", report)
-	}
-	if r.logged("changed since it was read") > 0 {
-		t.Errorf("a conflict is nothing to look at: %v", r.log)
-	}
 }
 
-func TestAnAPIServerThatIsDownIsSaidOnce(t *testing.T) {
-	r := newRig(t)
-	r.server.set(func(*http.Request) int { return http.StatusServiceUnavailable })
-	for range 3 {
-		if report := r.step(); !errors.Is(report.Err, store.ErrNoAnswer) {
-			t.Fatalf("%+v", report)
+func (r *rig) read(told *strings.Builder, word, rest string) (err error) {
+	switch word {
+	case "speed":
+		r.source.speed, err = strconv.ParseFloat(rest, 64)
+	case "more": // in one partition
+		r.source.last, err = strconv.ParseFloat(rest, 64)
+	case "source": // with the error, if there is one
+		if r.source.err = nil; rest != "" {
+			r.source.err = errors.New(rest)
 		}
+	case "server": // with the method and the code of the answer, if it is none as usual
+		method, text, _ := strings.Cut(rest, " ")
+		code, e := strconv.Atoi(text)
+		r.server.set(func(req *http.Request) int {
+			if e != nil || method != "ANY" && req.Method != method {
+				return 0
+			}
+			return code
+		})
+	case "version":
+		r.server.version, err = strconv.Atoi(rest)
+	case "dry-run":
+		r.DryRun = true
+	case "keep-pods":
+		r.KeepPods = true
+	case "steps":
+		var n int
+		n, err = strconv.Atoi(rest)
+		r.tell(told, n)
+	default:
+		err = fmt.Errorf("unknown word %q", word)
 	}
-	if n := r.logged("no answer from the API server"); n != 1 {
-		t.Errorf("it was said %d times: %v", n, r.log)
+	return err
+}
+
+// tell takes steps, and writes down what was written and said, and what the last step came to.
+func (r *rig) tell(told *strings.Builder, steps int) {
+	patches, events, lines := len(r.server.patches), len(r.server.events), len(r.log)
+	var last loop.Report
+	for range steps {
+		last = r.step()
 	}
-	r.server.set(nil)
-	if report := r.step(); !report.Done {
-		t.Errorf("it does not scale when the server is back: %+v", report)
+	for _, patch := range r.server.patches[patches:] {
+		fmt.Fprintln(told, "write:", patch)
 	}
+	for _, text := range r.server.events[events:] {
+		var e corev1.Event
+		_ = json.Unmarshal([]byte(text), &e) // else it says nothing
+		fmt.Fprintf(told, "event %s: %s\n", e.Reason, e.Message)
+	}
+	for _, line := range r.log[lines:] {
+		fmt.Fprintln(told, "log:", line)
+	}
+	fmt.Fprintf(told, "%s %s, done %t, errors %v, %v\n", last.Decision.Phase, last.Decision.Action, last.Done, last.Err, last.SourceErr)
 }
 
 // It is not known whether fewer pods would have done while the workload could not be read.
@@ -254,48 +264,6 @@ func TestTimeInWhichTheAPIServerIsDownDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestASourceThatIsDownIsSaidOnceAndNothingIsDecidedOnOldData(t *testing.T) {
-	r := newRig(t)
-	r.source.speed = 10
-	r.step()
-	r.source.err = errors.New("connection refused")
-	var last loop.Report
-	for range 20 {
-		last = r.step()
-	}
-	if n := r.logged("the loads cannot be read: connection refused"); n != 1 {
-		t.Errorf("it was said %d times: %v", n, r.log)
-	}
-	if last.Decision.Phase != decide.Blind || r.logged("longer than --max-age") != 1 {
-		t.Errorf("%+v\n%v", last, r.log)
-	}
-	r.source.err, r.source.speed = nil, -1
-	if last = r.step(); last.SourceErr == nil || !strings.Contains(last.SourceErr.Error(), "the whole reading is refused") {
-		t.Errorf("%+v", last)
-	}
-}
-
-func TestTheCauseOfBlindnessIsSaidWhenItChangesAndWhenItIsOver(t *testing.T) {
-	r := newRig(t)
-	r.source.speed = 10
-	r.source.err = errors.New("dial tcp 10.0.0.7:50001: connection refused")
-	r.step()
-	r.source.err = errors.New("dial tcp 10.0.0.7:50002: connection refused") // the same, from another port
-	r.step()
-	r.source.err = errors.New("401 Unauthorized")
-	r.step()
-	for want, n := range map[string]int{"connection refused": 1, "401 Unauthorized": 1, "no load is known": 1} {
-		if got := r.logged(want); got != n {
-			t.Errorf("%q was said %d times, want %d: %v", want, got, n, r.log)
-		}
-	}
-	r.source.err = nil
-	r.step()
-	if r.logged("the workload and its loads can be read again") != 1 || r.logged("1 pods are enough") != 1 {
-		t.Errorf("it does not say that it sees again: %v", r.log)
-	}
-}
-
 func TestCausesThatChangePlacesDoNotFillTheLog(t *testing.T) {
 	r := newRig(t)
 	for i := range 240 { // 20 minutes
@@ -320,23 +288,5 @@ func TestTheLoopEndsWithTheWorkload(t *testing.T) {
 	r.server.set(func(*http.Request) int { return http.StatusNotFound })
 	if err := r.Run(t.Context()); !errors.Is(err, store.ErrGone) {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestADryRunAndOneThatKeepsPodsWriteNothing(t *testing.T) {
-	for name, change := range map[string]func(*loop.Loop){
-		"would act":                  func(l *loop.Loop) { l.DryRun = true },
-		"published for who scales: ": func(l *loop.Loop) { l.KeepPods = true },
-	} {
-		r := newRig(t)
-		change(r.Loop)
-		for range 3 {
-			if report := r.step(); report.Done || report.Decision.Wanted != 4 {
-				t.Errorf("%s: %+v", name, report)
-			}
-		}
-		if len(r.server.patches) > 0 || r.logged(name) != 1 {
-			t.Errorf("%s: wrote %v, said %v", name, r.server.patches, r.log)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -132,26 +132,17 @@ func twoPatches(ctx context.Context, client kubernetes.Interface, ns string) err
 		`{"metadata":{"annotations":{"idalloc.dev/receipt":"%0100d"},"labels":{"idalloc.dev/owner":"deployment.worker","idalloc.dev/instance-id":"%d"}}}`,
 		`{"metadata":{"annotations":{"idalloc.dev/receipt":"%0110d","idalloc.dev/identity":"%0180d"}},"spec":{"schedulingGates":null}}`,
 	} {
-		var all sync.WaitGroup
-		slots, failed := make(chan struct{}, inFlight), make(chan error, 1)
-		for i := range list.Items {
-			slots <- struct{}{}
-			all.Go(func() {
-				defer func() { <-slots }()
-				_, err := client.CoreV1().Pods(ns).Patch(ctx, list.Items[i].Name, types.StrategicMergePatchType, fmt.Appendf(nil, text, i, i), metav1.PatchOptions{})
-				if err != nil {
-					select {
-					case failed <- err:
-					default: // one is enough
-					}
-				}
-			})
-		}
-		all.Wait()
-		select {
-		case err := <-failed:
+		ctx, cancel := context.WithCancelCause(ctx)
+		workqueue.ParallelizeUntil(ctx, inFlight, len(list.Items), func(i int) {
+			_, err := client.CoreV1().Pods(ns).Patch(ctx, list.Items[i].Name, types.StrategicMergePatchType, fmt.Appendf(nil, text, i, i), metav1.PatchOptions{})
+			if err != nil {
+				cancel(err)
+			}
+		})
+		err := context.Cause(ctx)
+		cancel(nil)
+		if err != nil {
 			return err
-		default:
 		}
 	}
 	return nil
