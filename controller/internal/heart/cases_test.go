@@ -166,6 +166,14 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Receipt.State, p.Receipt.Begun, p.Text, p.Receipt.Write = receipt.Locks, begun, "bytes of "+p.Name, "w-"+p.Name
 		p.Receipt.Share.ID, err = strconv.Atoi(rest)
 	}
+	flags := map[string]*bool{
+		"hidden": &p.Hidden, "other-gates": &p.OtherGates, "hands-over": &p.Receipt.HandsOver, "strict": &p.Receipt.Strict, "settled": &p.Settled,
+		"condemned": &p.Condemned, "stood-back": &p.StoodBack,
+	}
+	if flag := flags[first]; flag != nil {
+		*flag = true
+		return nil
+	}
 	switch first {
 	case "":
 	case "old":
@@ -211,16 +219,12 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		v := view{w: *w}
 		words := v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
 		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
-	case "hidden":
-		p.Hidden = true
 	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "copied": // its annotations say that it has begun, and its gate that it has not
 		p.ID, p.Count = rest, "9"
 	case "told":
 		p.Count = rest
-	case "other-gates":
-		p.OtherGates = true
 	case "no-gate":
 		p.Gated, p.Placed = false, true
 	default:
@@ -234,16 +238,6 @@ func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 	switch first {
 	case "agent":
 		p.Assigned, p.Gated, p.Agent = false, false, true
-	case "hands-over":
-		p.Receipt.HandsOver = true
-	case "strict":
-		p.Receipt.Strict = true
-	case "settled":
-		p.Settled = true
-	case "condemned":
-		p.Condemned = true
-	case "stood-back":
-		p.StoodBack = true
 	case "moved": // it locks that id of another owner
 		err = w.word(p, "locks", rest)
 		p.Former, p.Receipt = p.Receipt, receipt.Receipt{Share: receipt.Nothing()}
