@@ -130,13 +130,13 @@ func pods(ctx context.Context, namespace string) []corev1.Pod {
 }
 
 // running returns a namespace with a controller, and with a Deployment whose n pods all run.
-func running(ctx context.Context, n int) (namespace string) {
+func running(ctx context.Context, n int32) (namespace string) {
 	GinkgoHelper()
 	namespace = newNamespace(ctx)
-	control(namespace)
-	kubelet(namespace)
-	create(ctx, namespace, deployment(int32(n)))
-	rolled(ctx, namespace, "", n)
+	control(namespace) //nolint:contextcheck // it ends with the spec
+	kubelet(namespace) //nolint:contextcheck // the same
+	create(ctx, namespace, deployment(n))
+	rolled(ctx, namespace, "", int(n))
 	return namespace
 }
 
