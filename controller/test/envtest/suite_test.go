@@ -133,9 +133,9 @@ func pods(ctx context.Context, namespace string) []corev1.Pod {
 func running(ctx context.Context, n int) (namespace string) {
 	GinkgoHelper()
 	namespace = newNamespace(ctx)
-	control(namespace)
-	kubelet(namespace)
-	create(ctx, namespace, deployment(int32(n)))
+	control(namespace)                           //nolint:contextcheck // it ends with the spec, after its context
+	kubelet(namespace)                           //nolint:contextcheck // as above
+	create(ctx, namespace, deployment(int32(n))) //nolint:gosec // a few
 	rolled(ctx, namespace, "", n)
 	return namespace
 }
