@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -34,33 +33,6 @@ func (w *workload) complete(ctx context.Context, completions int32) {
 		g.Expect(job.Status.CompletionTime).NotTo(BeNil())
 	}).WithContext(ctx).Should(Succeed())
 }
-
-// identities asks the pods with these ids who they are.
-func (w *workload) identities(ctx context.Context, held map[int]string) map[int]identity.Identity {
-	GinkgoHelper()
-	out := map[int]identity.Identity{}
-	for id, name := range held {
-		var err error
-		out[id], err = w.identity(ctx, *w.pod(ctx, name))
-		Expect(err).NotTo(HaveOccurred())
-	}
-	return out
-}
-
-var _ = Describe("an owner that is a StatefulSet", func() {
-	It("gives its pods their ordinal, and a replaced pod its predecessor's", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.StatefulSet)
-		Expect(w.Create(ctx, suite.StatefulSet("worker", 3, w.podSpec()))).To(Succeed())
-		want := map[int]string{0: "worker-0", 1: "worker-1", 2: "worker-2"}
-		Expect(w.settled(ctx, 3)).To(Equal(want))
-		before := w.identities(ctx, want)
-		w.deletePod(ctx, "worker-1")
-		Expect(w.settled(ctx, 3)).To(Equal(want))
-		after := w.identities(ctx, want)
-		Expect(after[1].Token).To(BeNumerically(">", before[1].Token), "a later holder has a higher token")
-		Expect(after[0]).To(Equal(before[0]), "a bystander was disturbed")
-	})
-})
 
 var _ = Describe("an owner that is a Job", func() {
 	It("lets seven pods go through three ids", func(ctx SpecContext) {

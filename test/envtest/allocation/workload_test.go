@@ -205,67 +205,11 @@ func (w *workload) pod(ctx context.Context, name string) *corev1.Pod {
 	return pod
 }
 
-// deletePod deletes a pod and waits until its object is gone.
-func (w *workload) deletePod(ctx SpecContext, name string) {
-	GinkgoHelper()
-	pods := env.Client.CoreV1().Pods(w.Name)
-	uid := w.pod(ctx, name).UID
-	Expect(pods.Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
-	Eventually(func() bool {
-		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
-		return err != nil || pod.UID != uid
-	}).WithContext(ctx).Should(BeTrue())
-}
-
 // patchPod changes a pod as another client would.
 func (w *workload) patchPod(ctx context.Context, name, patch string) {
 	GinkgoHelper()
 	_, err := env.Client.CoreV1().Pods(w.Name).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	Expect(err).NotTo(HaveOccurred())
-}
-
-// taken waits until the last process of a pod that writes a receipt, and a deletion cost with it, has done so. The watcher
-// answers for what the init container claimed before it takes that itself.
-func (w *workload) taken(ctx context.Context, pod string) {
-	GinkgoHelper()
-	if len(w.pod(ctx, pod).Spec.InitContainers) == 0 {
-		return
-	}
-	Eventually(func() string { return w.watcherLog(pod) }).WithContext(ctx).Should(ContainSubstring(`"state":"assigned"`))
-}
-
-// rank sets the deletion costs of pods by name, so that a scale-down ends the cheapest first, and waits as ranked does.
-// All are below 0, which is the cost of a pod that gave its slot up: one that has to move may do so before the
-// ReplicaSet's controller has chosen.
-func (w *workload) rank(ctx context.Context, costs map[string]int) {
-	GinkgoHelper()
-	for pod, cost := range costs {
-		w.taken(ctx, pod)
-		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, corev1.PodDeletionCost, cost-1000))
-	}
-	w.ranked(ctx, slices.Collect(maps.Keys(costs))...)
-}
-
-// ranked waits until the ReplicaSet's controller knows the deletion costs of these pods as they are, and that all pods
-// are Ready, which matters more.
-func (w *workload) ranked(ctx context.Context, pods ...string) {
-	GinkgoHelper()
-	for _, pod := range pods {
-		w.taken(ctx, pod)
-		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"}}}`, suite.LabelRanked))
-	}
-	Eventually(func(g Gomega) {
-		sets, err := env.Client.AppsV1().ReplicaSets(w.Name).List(ctx, metav1.ListOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		known := int32(0)
-		for _, rs := range sets.Items {
-			ranked := rs.Status.Replicas - rs.Status.FullyLabeledReplicas
-			if known += ranked; ranked > 0 {
-				g.Expect(rs.Status.ReadyReplicas).To(Equal(rs.Status.Replicas))
-			}
-		}
-		g.Expect(known).To(BeEquivalentTo(len(pods)))
-	}).WithContext(ctx).Should(Succeed())
 }
 
 // patchOwner changes the owner as another client would.

@@ -112,10 +112,6 @@ func selector(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{label: name}}
 }
 
-// LabelRanked is a label of each pod that no selector asks for. A ReplicaSet's status says how many
-// pods have it as the template has it, so a test that changes it can wait until the controller knows of the pod as it is.
-const LabelRanked = "idalloc.test/ranked"
-
 func template(name string, spec *corev1.PodSpec) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label: name, LabelRanked: "no"}}, Spec: *spec.DeepCopy()}
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label: name}}, Spec: *spec.DeepCopy()}
 }
