@@ -32,11 +32,11 @@ func rolled(ctx context.Context, namespace, version string, n int) {
 const versioned = `{"spec":{"template":{"metadata":{"annotations":{"version":"%s","broken":%s}}}}}`
 
 var _ = Describe("a rolling update with the default strategy", func() {
-	for _, n := range []int{1, 3} {
+	for _, n := range []int32{1, 3} {
 		It("removes old pods, and finishes", func(ctx SpecContext) {
 			ns := running(ctx, n)
 			patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
-			rolled(ctx, ns, "2", n)
+			rolled(ctx, ns, "2", int(n))
 			Expect(events(ctx, ns, "PodRemoved")).NotTo(BeEmpty())
 		})
 	}
