@@ -59,9 +59,9 @@ type process struct {
 // pod makes a pod of a ReplicaSet.
 func (b *bench) pod(name string) { b.api.Put(apifake.PodOf(name, "rs-1")) }
 
-// of makes a ReplicaSet with this revision, and a pod of it.
-func (b *bench) of(set, revision, pod string) {
-	b.api.Put(apifake.ReplicaSet(set, revision))
+// of makes a ReplicaSet of the second revision, and a pod of it.
+func (b *bench) of(set, pod string) {
+	b.api.Put(apifake.ReplicaSet(set, "2"))
 	b.api.Put(apifake.PodOf(pod, set))
 }
 
@@ -210,7 +210,7 @@ func (b *bench) scale(count int64) {
 // newer makes a pod of a second revision.
 func (b *bench) newer(name string) {
 	b.rolls("2", 2)
-	b.of("rs-2", "2", name)
+	b.of("rs-2", name)
 }
 
 // receipt has a pod say this.

@@ -48,7 +48,7 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	for name, act := range map[string]func(b *bench){
 		"a waiter's request is removed": func(b *bench) {
 			b.rolls("2", 2)
-			b.of("rs-2", "2", "new")
+			b.of("rs-2", "new")
 			undo(b, func(a map[string]string) bool {
 				_, has := a[assignment.HandoverKey]
 				delete(a, assignment.HandoverKey)
@@ -80,8 +80,8 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 		},
 		"two revisions take themselves for the current one": func(b *bench) {
 			b.rolls("2", 3)
-			b.of("rs-2", "2", "one")
-			b.of("rs-3", "2", "other")
+			b.of("rs-2", "one")
+			b.of("rs-3", "other")
 			b.start("one", nil)
 			b.start("other", nil)
 		},
