@@ -178,9 +178,13 @@ func validName(name string) bool {
 
 // quote quotes and shortens a text that another program wrote, so that it fits into a log line or an Event.
 func quote(text string) string {
-	const most = 80
-	if len(text) > most {
-		text = string(bytes.ToValidUTF8([]byte(text[:most]), nil)) + "…"
+	const most = 160 // with what is escaped
+	short := text[:min(len(text), 80)]
+	for len(strconv.Quote(short)) > most {
+		short = short[:len(short)-1]
 	}
-	return strconv.Quote(text)
+	if len(short) < len(text) {
+		short = string(bytes.ToValidUTF8([]byte(short), nil)) + "…"
+	}
+	return strconv.Quote(short)
 }
