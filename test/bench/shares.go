@@ -35,7 +35,7 @@ func shares(ctx context.Context, env *suite.Suite, o options) (lines [][]string,
 	return lines, nil
 }
 
-// scaleWith starts n pods, and then has one more, and half as many more.
+// scaleWith starts n pods, restarts them step by step, and then has one more, one less, and half as many more.
 func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions int) (lines [][]string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sharesTimeout, fmt.Errorf("not done after %s", sharesTimeout))
 	defer cancel()
@@ -53,16 +53,25 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
-	for _, replicas := range []int{n, n + 1, n + n/2} {
-		if replicas != n {
+	for i, replicas := range []int{n, n, n + 1, n, n + n/2} {
+		what := strconv.Itoa(replicas)
+		if i > 0 {
 			if err := w.quiet(ctx); err != nil {
 				return lines, err
 			}
 			before, start = w.count.counts(), time.Now()
 			b.begin()
-			if err := w.Scale(ctx, "Deployment", deployment, int32(replicas)); err != nil { //nolint:gosec // a few thousand
-				return lines, err
-			}
+		}
+		switch i {
+		case 0: // they start by themselves
+		case 1:
+			what += " restarted"
+			err = w.renew(ctx, p, replicas)
+		default:
+			err = w.Scale(ctx, "Deployment", deployment, int32(replicas)) //nolint:gosec // a few thousand
+		}
+		if err != nil {
+			return lines, err
 		}
 		if err := b.settled(ctx, p, replicas); err != nil {
 			return lines, fmt.Errorf("%d replicas: %w", replicas, err)
@@ -70,7 +79,7 @@ func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions 
 		took, idle := b.end(start)
 		c := w.count.counts().since(before)
 		lines = append(lines, []string{
-			string(by), strconv.Itoa(replicas), strconv.Itoa(c.writes), strconv.Itoa(c.conflicts), strconv.Itoa(c.total), table.Seconds(took), strconv.Itoa(len(idle)),
+			string(by), what, strconv.Itoa(c.writes), strconv.Itoa(c.conflicts), strconv.Itoa(c.total), table.Seconds(took), strconv.Itoa(len(idle)),
 			table.Seconds(table.Percentile(idle, 50)), table.Seconds(table.Percentile(idle, 100)), table.Megabytes(float64(c.received)),
 		})
 		progressf("%v", lines[len(lines)-1])
