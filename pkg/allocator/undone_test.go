@@ -114,7 +114,7 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	}
 }
 
-// Somebody changed the receipt to another slot. While the watch is silent the pod takes the map for wrong, and its plans take the map for right.
+// Another program changed the receipt to another slot. While the watch is silent, the pod finds the map wrong, and its plans find it right.
 func TestPlansInVainThatNameAnotherSlotAreSeldom(t *testing.T) {
 	b := newBench(t, 1)
 	b.works("p0", nil)

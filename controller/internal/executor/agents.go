@@ -230,8 +230,8 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 	})
 }
 
-// inTurn says all of this. Once there is news, what can wait is left to the next pass: the news may be of a partition that nobody works on. A few processes
-// are told in any case, because news may come without end.
+// inTurn tells the processes what cannot wait, and then the rest. The rest ends once there is news of the owner, and the next pass tells it: the news may be
+// of a partition without a worker. A few processes are told in any case, because news may come without end.
 func (p *pass) inTurn(ctx context.Context, all []heart.Propose, say func(context.Context, heart.Propose) error) error {
 	rest := slices.IndexFunc(all, heart.Propose.CanWait)
 	if rest < 0 {

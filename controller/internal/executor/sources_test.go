@@ -59,7 +59,7 @@ func (p pods) List(_ context.Context, list client.ObjectList, options ...client.
 	return nil
 }
 
-// A pod whose labels somebody changed is released by its controller. It keeps its id, hears the count, and stands in the map.
+// A workload releases a pod whose labels were changed. The pod keeps its id and its entry in the map, and hears of a new count.
 func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 	ref, _ := store.NewRef("apps/v1", store.StatefulSet, "shop", "worker")
 	owner := &metav1.ObjectMeta{Name: "worker", UID: "of-worker"}

@@ -72,7 +72,7 @@ func TestStep(t *testing.T) {
 		"it does not know its receipt":                 {left(receipt.Nothing()), proposed(share()), duty.Duty{Do: duty.ReadPod}},
 		"an earlier process may have left work":        {left(share(4)).Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"an earlier process may have left more":        {foundMore, nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
-		"it may have left more, and T3 shows nobody":   {foundMore.Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Stop, Share: share(4)}},
+		"it may have left more, and no other locks it": {foundMore.Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Stop, Share: share(4)}},
 		"nothing is proposed to it":                    {idle(none()), nothing, duty.Duty{Why: duty.NoSlot}},
 		"nothing is proposed, and it shows that it is": {idle(none()), duty.Wish{Propose: receipt.Nothing(), Show: true}, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"a slot is proposed to it":                     {idle(none()), proposed(share(4)), duty.Duty{Do: duty.Write, Lock: locks(share(4))}},

@@ -16,7 +16,7 @@ func (p *planner) keepRequests() {
 	}
 }
 
-// stays reports whether the pod that has the slot keeps it, whoever plans: it is the other one's sibling, and Kubernetes keeps it.
+// stays reports whether the pod that has the slot keeps it: it is a sibling of the other pod, and Kubernetes does not remove it.
 func (p *planner) stays(id int, other *Pod) bool {
 	holder := p.pods[p.next.Slots[id]]
 	return holder != nil && !holder.Condemned && holder.Controller != "" && holder.Controller == other.Controller
