@@ -203,9 +203,11 @@ func (g *progress) deadNames() map[string]time.Duration {
 	return out
 }
 
-// anyStrict reports whether a process runs in strict mode: others may not touch Leases.
+// anyStrict reports whether a process runs in strict mode and hears of the count: others may not touch Leases.
 func (g *progress) anyStrict() bool {
-	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool { return p.FenceAfter > 0 && p.Belief() != nil })
+	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool {
+		return p.FenceAfter > 0 && p.Belief() != nil && !g.w.IsDeaf(p, soonEnough)
+	})
 }
 
 // leftBy is what a pod still has whose program was told to end when all was well, and has ended for good, while the pod lives.

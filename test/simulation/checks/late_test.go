@@ -120,12 +120,14 @@ func TestALeaseThatIsLeftOverIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		labels  object.Object
 		strict  bool
+		deaf    bool
 		promise string
 	}{
-		"of a slot that no pod has any more": {labels("7"), true, leftovers},
-		"of a slot below the count":          {labels("1"), true, ""},
-		"the owner's label was taken away":   {object.Object{receipt.IDLabel: "7"}, true, ""},
-		"no pod may delete it":               {labels("7"), false, ""},
+		"of a slot that no pod has any more":        {labels("7"), true, false, leftovers},
+		"of a slot below the count":                 {labels("1"), true, false, ""},
+		"the owner's label was taken away":          {object.Object{receipt.IDLabel: "7"}, true, false, ""},
+		"no pod may delete it":                      {labels("7"), false, false, ""},
+		"the strict pod does not hear of the count": {labels("7"), true, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, profile.Profile{FenceAfter: 10 * time.Second}, func(s stage) {
@@ -136,6 +138,15 @@ func TestALeaseThatIsLeftOverIsSeen(t *testing.T) {
 				s.user(assignment.Key, `{"0":"a"}`)
 				if !tc.strict {
 					a.FenceAfter = 0
+				}
+				if tc.deaf {
+					a.Deliver(time.Hour, func() {}, func() {})
+					b := s.Puppet("b")
+					b.FenceAfter = 0
+					s.adopt(b)
+					s.locks(b, 1)
+					s.act(b, 1, 15)
+					s.user(assignment.Key, `{"0":"a","1":"b"}`)
 				}
 				s.Server.Put(object.KindOf(object.Leases), object.Object{object.Metadata: object.Object{"name": "left", "labels": tc.labels}}, byController())
 				s.late(forgets + s.judge.progress.leaseTime() + 2*time.Second)
