@@ -215,7 +215,7 @@ func (t Tenure) locks(share receipt.Share) Lock {
 	if t.Strict || t.Lock.Share.ID != share.ID {
 		return l
 	}
-	if l.Held = t.Lock.Held; t.confirmed() && !t.Working.Empty() {
+	if l.Held = t.Lock.Held; t.confirmed(share) && !t.Working.Empty() {
 		l.Held = Held{Slot: true, Partitions: t.Working.Partitions}
 	}
 	l.Held.Partitions = l.Held.Partitions.Intersect(share.Partitions)
@@ -255,14 +255,14 @@ func (t Tenure) hold(want receipt.Share, note bool) Duty {
 	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
 	begin := mine
 	works.Partitions = works.Partitions.Intersect(mine.Partitions)
-	begin.Partitions = mine.Partitions.Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
+	begin.Partitions = lock.Partitions.Intersect(mine.Partitions).Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
 	switch {
+	case !works.Equal(begin): // before more is taken, which others may lock each time
+		return Duty{Do: Begin, Share: begin}
 	case !lock.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, lock)):
 		return t.secure(both(mine, lock)) // the receipt locks the one until it locks the other
 	case !lock.Equal(mine):
 		return Duty{Do: Write, Lock: t.locks(lock)}
-	case !works.Equal(begin):
-		return Duty{Do: Begin, Share: begin}
 	case t.Strict && !t.Lease.Equal(mine):
 		return t.secure(mine)
 	case note && !t.locks(mine).Held.within(t.Lock.Held):

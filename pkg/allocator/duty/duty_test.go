@@ -62,6 +62,7 @@ func TestStep(t *testing.T) {
 	slot := duty.Others{Slot: true}
 	part := func(partitions ...int) duty.Part { return duty.Part{Partitions: placement.Of(partitions...)} }
 	hangs := holds(share(4, 6)).Told(share(4))
+	oneOfTwo := idle(none()).Wrote(locks(share(4, 5))).Saw(duty.Others{Partitions: placement.Of(5)})
 	foundMore := left(share(4, 5)).Read(locks(share(4)))
 	leftMore := foundMore.Wrote(locks(share(4))).Saw(duty.Others{}).Told(share(4)).Wrote(locks(share(4, 6))).Saw(duty.Others{})
 	for name, c := range map[string]struct {
@@ -84,7 +85,10 @@ func TestStep(t *testing.T) {
 		"its receipt is written":       {idle(none()).Wrote(locks(share())), nothing, duty.Duty{Do: duty.List}},
 		"no other pod locks that":      {idle(none()).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Begin, Share: share(4)}},
 		"another pod locks the slot":   {idle(none()).Wrote(locks(share())).Saw(slot), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
-		"another locks one of several": {idle(none()).Wrote(locks(share(4, 5))).Saw(duty.Others{Partitions: placement.Of(5)}), nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
+		"another locks one of several": {oneOfTwo, nothing, duty.Duty{Do: duty.Begin, Share: share(4)}},
+		"and it works on the rest":     {oneOfTwo.Begun(share(4)), nothing, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)}},
+		"and it has let go of that":    {oneOfTwo.Begun(share(4)).Wrote(held(share(4), 4)), nothing, duty.Duty{}},
+		"which it is to take again":    {oneOfTwo.Wrote(locks(share(4))), proposed(share(4, 5)), duty.Duty{Do: duty.Begin, Share: share(4)}},
 		"its write got no answer":      {holds(share(4)).Lost(), nothing, duty.Duty{Do: duty.ReadPod}},
 		"it has what it should have":   {holds(share(4)), proposed(share(4)), duty.Duty{}},
 		"the map names another pod":    {holds(share(4)), nothing, duty.Duty{}},
@@ -134,7 +138,7 @@ func TestStep(t *testing.T) {
 			leftMore.Begun(share(4, 6)), proposed(share(4, 6)), duty.Duty{Why: duty.WorkStops},
 		},
 		"an earlier process left more, which is proposed": {
-			leftMore, proposed(share(4, 5, 6)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5, 6))},
+			leftMore.Begun(share(4, 6)), proposed(share(4, 5, 6)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5, 6))},
 		},
 		"an earlier process left more, which another pod locks": {
 			leftMore.Wrote(locks(share(4, 5, 6))).Saw(duty.Others{Partitions: placement.Of(5)}), proposed(share(4, 5, 6)),

@@ -75,19 +75,20 @@ func (t Tenure) Read(lock Lock) Tenure {
 // Wrote takes in that the API server accepted a receipt.
 func (t Tenure) Wrote(lock Lock) Tenure {
 	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
-	if sure := t.confirmed(); !sure || !t.Lock.Share.Covers(lock.Share) { // others have seen in every moment what stays locked, so T3 would show nothing new
+	if sure := t.confirmed(lock.Share); !sure || !t.Lock.Share.Covers(lock.Share) { // others have seen in every moment what stays locked, so T3 would show nothing new
 		unbroken := t.Unbroken || sure
 		t = t.unconfirmed()
 		t.Unbroken = unbroken
 	}
+	t.Others = Others{}
 	t.Renewed, t.Lock, t.Late, t.Taken = true, lock, false, false
 	return t
 }
 
-// confirmed reports whether the pod has what Lock locks, and works on nothing else. T3 says nothing about what an earlier process has left besides.
-func (t Tenure) confirmed() bool {
-	secured := !t.Strict || t.Surveyed && t.hasLease(t.Lock.Share)
-	return t.Known && t.Renewed && t.Listed && secured && !t.Others.Any() && t.Lock.Share.Covers(t.Working)
+// confirmed reports whether the pod has what Lock locks of the share, and works on nothing else. T3 says nothing about what an earlier process has left besides.
+func (t Tenure) confirmed(share receipt.Share) bool {
+	secured, others := !t.Strict || t.Surveyed && t.hasLease(t.Lock.Share), t.Others.Slot || !t.Others.Partitions.Intersect(share.Partitions).Empty()
+	return t.Known && t.Renewed && t.Listed && secured && !others && t.Lock.Share.Covers(t.Working)
 }
 
 // Lost takes in that it is not known what stands on the pod: another writer changed the receipt, it seems.
