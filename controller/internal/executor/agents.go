@@ -214,7 +214,10 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 		written, err := p.store.SetProposal(ctx, meta, b.Text, b.Next)
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
 			p.metrics.conflicts.Inc()
-			return nil // it has written its receipt meanwhile, or is gone, and the watch will say so: no other pod is to wait for that
+			p.writing.Lock()
+			defer p.writing.Unlock()
+			p.sooner(changedAfter)
+			return nil // it has written its receipt meanwhile, or its kubelet a status, which no pass hears of: no other pod is to wait for that
 		}
 		if err == nil || errors.Is(err, store.ErrNotKept) {
 			p.told(b.Next, now)

@@ -2,14 +2,22 @@ package executor
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -102,5 +110,30 @@ func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
 		if err != nil || told != c.want {
 			t.Errorf("%s: %d of %d are told, want %d (%v)", what, told, len(all), c.want, err)
 		}
+	}
+}
+
+// conflicts answers every write with 409, as the API server does when others write the object again and again.
+type conflicts struct{}
+
+func (conflicts) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`))
+	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
+}
+
+// A kubelet writes the status of a pod, of which no pass hears.
+func TestAnAgentWhosePodChangedMeanwhileIsToldAgain(t *testing.T) {
+	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: conflicts{}}, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := passOf(t, nil)
+	p.store, p.slots, p.metrics = s, make(chan struct{}, 1), NewMetrics(time.Now)
+	p.metas["a"] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "shop", UID: "u", ResourceVersion: "1"}}
+	if err := p.propose(t.Context(), []heart.Propose{{Pod: "a", Next: receipt.Proposal{UID: "u", Share: receipt.Nothing()}}}); err != nil {
+		t.Fatal(err)
+	}
+	if p.after == 0 {
+		t.Error("no pass comes again")
 	}
 }

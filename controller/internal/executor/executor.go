@@ -23,8 +23,9 @@ const (
 	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster. few is how many more tell processes what can
 	// wait: what cannot wait is not to stand behind them.
 	inFlight, few = 32, 8
-	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
-	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
+	// refusedAfter is when a removal that a budget refused is tried again, mixedAfter when pods that the cache does not have are listed again, and
+	// changedAfter when an agent is told again whose pod has changed meanwhile.
+	refusedAfter, mixedAfter, changedAfter = 5 * time.Second, 2 * time.Second, 2 * time.Second
 	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
 	unheardAfter = 20 * time.Second
 )
