@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -89,7 +90,8 @@ func (g *progress) stopsLate(p *world.Process) map[string]time.Duration {
 		out[fmt.Sprintf("asks its work on %s to stop, and shows that %s is to", asked, p.Shown.Partitions.Stopping())] = tells
 	}
 	own := g.judge.receipt(v)
-	if own.State != receipt.Locks || p.Stubborn() || p.FenceAfter > 0 && g.w.Profile.Mixed {
+	hangs := p.Belief() != nil && slices.ContainsFunc(g.judge.says.stops[p], func(s allocator.Stop) bool { return s.All }) // it keeps what it has until all has stopped
+	if own.State != receipt.Locks || p.Stubborn() || p.FenceAfter > 0 && g.w.Profile.Mixed || hangs {
 		return out
 	}
 	works := p.Working()

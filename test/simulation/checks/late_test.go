@@ -320,10 +320,12 @@ func TestAPartitionThatIsIdleIsSeen(t *testing.T) {
 func TestAReceiptThatKeepsAPartitionIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		locks   []int
+		all     bool // all its work is to stop, and that on partition 0 hangs
 		promise string
 	}{
-		"it locks what it works on": {[]int{0}, ""},
-		"it locks more":             {[]int{0, 1}, prompt},
+		"it locks what it works on":     {[]int{0}, false, ""},
+		"it locks more":                 {[]int{0, 1}, false, prompt},
+		"it locks more, and work hangs": {[]int{0, 1}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
@@ -332,6 +334,10 @@ func TestAReceiptThatKeepsAPartitionIsSeen(t *testing.T) {
 				s.work(a, 0, 0)
 				s.locks(a, 0, tc.locks...)
 				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, []identity.Share{{Set: placement.Of(0), Token: 5}}, placement.Set{}, 0))
+				if tc.all {
+					s.publishes(a, identity.StatePending, 0, identity.PartitionsOf(0, nil, placement.Set{}, 1))
+					s.judge.Asked(a, allocator.Stop{All: true, Partitions: placement.Of(tc.locks...), Number: 1})
+				}
 				s.user(assignment.Key, `{"0":"a"}`)
 				s.late(unlocks + 2*time.Second)
 				s.expect(t, tc.promise)
