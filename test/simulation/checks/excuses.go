@@ -3,6 +3,7 @@ package checks
 import (
 	"strings"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -21,6 +22,27 @@ func (j *Judge) excused(p, q *world.Process) bool {
 		return j.unleased(p) || j.unleased(q)
 	}
 	return j.exposed(p) || j.exposed(q)
+}
+
+// lapses is how long the loss of a Lease excuses after its holder has written it again: both list what others lock, and the work of one stops.
+const lapses = soonEnough + assignment.StopGrace
+
+// pair is two processes that are at work on one thing.
+type pair struct {
+	what string
+	of   thing
+	p, q *world.Process
+}
+
+// excusedNow reports whether two processes may be at work on one thing at this moment. "Two pods may work on one x until both have heard of it."
+func (j *Judge) excusedNow(what string, of thing, p, q *world.Process) bool {
+	is := pair{what, of, p, q}
+	if j.excused(p, q) {
+		j.together[is] = j.w.Now()
+		return true
+	}
+	last, began := j.together[is]
+	return began && p.FenceAfter > 0 && q.FenceAfter > 0 && j.w.Now()-last < lapses
 }
 
 // unleased reports whether another writer took its Lease from a process whose receipt does not count any more, because its pod is gone or has outlived its

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -56,8 +55,9 @@ type Judge struct {
 	// written are the receipts, by pod, and changed says whose another writer changed since.
 	written map[string]*written
 	changed map[string]bool
-	// leaseless are the pods, by UID, whose Lease another writer changed since they wrote it.
+	// leaseless are the pods, by UID, whose Lease another writer changed since they wrote it. together is when two at work on one thing had an excuse last.
 	leaseless map[string]bool
+	together  map[pair]time.Duration
 	count     int
 	// still is what everybody acted under when the rest began, nil before.
 	still map[*world.Process]identity.Identity
@@ -76,7 +76,7 @@ type Judge struct {
 func New(w *world.World) *Judge {
 	j := &Judge{
 		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, told: map[string]bool{},
-		users: map[int64]string{}, written: map[string]*written{}, changed: map[string]bool{}, leaseless: map[string]bool{}, parts: newParts(), says: newPublished(),
+		users: map[int64]string{}, written: map[string]*written{}, changed: map[string]bool{}, leaseless: map[string]bool{}, together: map[pair]time.Duration{}, parts: newParts(), says: newPublished(),
 	}
 	j.progress = newProgress(j)
 	w.Witness = j
@@ -111,7 +111,7 @@ func (j *Judge) Look() {
 		j.believed[p] = *b
 		id := thing{b.Owner, b.ID}
 		for _, other := range now[id] {
-			if !j.excused(p, other) {
+			if !j.excusedNow("id", id, p, other) {
 				j.reportf(exclusion, "id %d: %s and %s", b.ID, other.ID, p.ID)
 			}
 		}
@@ -130,11 +130,6 @@ func (j *Judge) Rest() {
 			j.stillOn[p] = worksOn(p)
 		}
 	}
-}
-
-// worksOn are the partitions that a process works on.
-func worksOn(p *world.Process) placement.Set {
-	return placement.Of(slices.Sorted(maps.Keys(p.Working()))...)
 }
 
 // Rested says how long the rest was, and ends it: a settled workload has asked little, and nothing is missing.

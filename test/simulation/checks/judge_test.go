@@ -124,6 +124,33 @@ func TestAGhostHidesNoPair(t *testing.T) {
 	})
 }
 
+// Another writer removed the Lease of a pod that has outlived its grace period, and another pod began. The first one writes its Lease again while its work
+// stops, and the other one hears of that.
+func TestWorkThatBeganUnderALostLeaseHasTimeToStop(t *testing.T) {
+	for _, began := range []bool{true, false} {
+		for after, promise := range map[time.Duration]string{time.Second: "", lapses + time.Second: exclusion} {
+			if !began {
+				promise = exclusion // it saw the Lease
+			}
+			staged(t, profile.Profile{FenceAfter: 10 * time.Second}, func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				s.judge.changed[world.PodKey(a.Pod, a.UID)] = true
+				s.act(a, 0, 1)
+				if s.judge.leaseless[a.UID] = true; began {
+					s.act(b, 0, 2)
+				}
+				s.expect(t, "")
+				delete(s.judge.leaseless, a.UID)
+				for is := range s.judge.together {
+					s.judge.together[is] -= after
+				}
+				s.act(b, 0, 2)
+				s.expect(t, promise)
+			})
+		}
+	}
+}
+
 // A ghost that begins late can be told from its successor by its token, but not if both have the same.
 func TestAGhostsTokenIsBelowItsSuccessors(t *testing.T) {
 	for late, promise := range map[int64]string{1: "", 2: token} {

@@ -51,7 +51,7 @@ func (j *Judge) lookAtPartitions() {
 		for _, k := range slices.Sorted(maps.Keys(works)) {
 			is := thing{p.Belief().Owner, k}
 			for _, other := range now[is] {
-				if !j.excused(p, other) {
+				if !j.excusedNow("partition", is, p, other) {
 					j.reportf(exclusion, "partition %d: %s and %s", k, other.ID, p.ID)
 				}
 			}
@@ -64,6 +64,11 @@ func (j *Judge) lookAtPartitions() {
 			j.parts.working[p] = maps.Clone(works)
 		}
 	}
+}
+
+// worksOn are the partitions that a process works on.
+func worksOn(p *world.Process) placement.Set {
+	return placement.Of(slices.Sorted(maps.Keys(p.Working()))...)
 }
 
 // moment is for how long a pod has to have and lock an id so that every process hears of it: one that waits for an answer, for up to 15 s, looks at
