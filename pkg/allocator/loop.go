@@ -99,6 +99,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	}
 	a.view = view{told: receipt.Proposal{Share: receipt.Nothing()}}
 	a.tenure = a.tenure.Read(a.lockOn(pod))
+	a.work.resumes(a.tenure, a.receipt(), a.clock.Now())
 	a.hearTold(pod)
 	return nil
 }

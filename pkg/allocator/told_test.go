@@ -89,7 +89,6 @@ func TestAnAgentBeginsWhenItsLockIsConfirmed(t *testing.T) {
 		t.Errorf("it shows %s before its lock is confirmed", id)
 	}
 	b.confirm(mine, receipt.Confirmed{Partitions: placement.Of(5), By: "p1"})
-	b.confirm(receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4)}, receipt.Confirmed{}) // it has let go of the other one
 	b.until("its id, with what no other pod locks", func(now map[string]identity.Identity) bool {
 		return now[agent].Assigned() && now[agent].ID == 2 && now[agent].Count == 3 && now[agent].Partitions.Owned().Equal(placement.Of(4))
 	})
@@ -97,6 +96,25 @@ func TestAnAgentBeginsWhenItsLockIsConfirmed(t *testing.T) {
 		if !strings.Contains(request, " pods") {
 			t.Errorf("an agent sent %s", request)
 		}
+	}
+}
+
+// The container starts again while somebody has removed what the controller told, so the process does not know yet for which owner its receipt is.
+func TestAnAgentThatIsToldLateResumesUnderItsToken(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	mine := receipt.Share{ID: 1}
+	b.tell(3, mine, nil)
+	first := b.works(agent, nil)
+	b.await("the receipt says that it holds the slot", b.noted(agent, false))
+	token := b.shows(agent).Token
+	first.kill()
+	b.edit(apifake.Pods, agent, func(a map[string]string) { delete(a, receipt.ProposalKey) })
+	b.start(agent, nil)
+	b.tell(3, mine, nil)
+	b.until("the id again", has(1))
+	if now := b.shows(agent); now.Token != token {
+		t.Errorf("the token is %d, and was %d", now.Token, token)
 	}
 }
 

@@ -100,7 +100,6 @@ func (a *Allocator) inherit() {
 	a.tenure.Working = w.leftBehind()
 	w.failures = a.failuresLeft()
 	a.beginRest()
-	w.resumes(a.tenure, a.receipt(), a.clock.Now())
 	if a.view.told.MadeRoom && a.diedSoon() {
 		a.dropSlot()
 	}
