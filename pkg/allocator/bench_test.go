@@ -358,10 +358,10 @@ func (b *bench) receiptOf(pod string) string {
 	return b.api.Get(apifake.Pods, pod).GetAnnotations()[receipt.Key]
 }
 
-// noted reports whether the receipt of a pod has tokens, so that its next process knows them.
-func (b *bench) noted(pod string, partitions bool) func() bool {
+// noted reports whether the receipt of p0 has tokens, so that its next process knows them.
+func (b *bench) noted(partitions bool) func() bool {
 	return func() bool {
-		text := b.receiptOf(pod)
+		text := b.receiptOf("p0")
 		return strings.Contains(text, `"token":`) && (!partitions || strings.Contains(text, `"tokens":`))
 	}
 }

@@ -140,7 +140,7 @@ func TestATokenOfAnEndedLockIsNeverShownAgain(t *testing.T) {
 func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 	b := newBench(t, 1)
 	p0 := b.works("p0", nil)
-	b.await("the receipt says that it holds the slot", b.noted("p0", false))
+	b.await("the receipt says that it holds the slot", b.noted(false))
 	token := b.shows("p0").Token
 	p0.kill()
 	b.api.Put(apifake.Holding("p1", 0))
@@ -161,7 +161,7 @@ func TestAHolderDoesNotGiveWayToAPodThatCameLater(t *testing.T) {
 func TestAHolderGivesWayToAReceiptThatSaysTheSame(t *testing.T) {
 	b := newBench(t, 1)
 	p0 := b.works("p0", nil)
-	b.await("the receipt says that it holds the slot", b.noted("p0", false))
+	b.await("the receipt says that it holds the slot", b.noted(false))
 	p0.kill()
 	other := apifake.Holding("p1", 0)
 	other.SetAnnotations(map[string]string{receipt.Key: strings.Replace(other.GetAnnotations()[receipt.Key], `"write"`, `"token":5,"write"`, 1)})

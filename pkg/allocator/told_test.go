@@ -106,7 +106,7 @@ func TestAnAgentThatIsToldLateResumesUnderItsToken(t *testing.T) {
 	mine := receipt.Share{ID: 1}
 	b.tell(3, mine, nil)
 	first := b.works(agent, nil)
-	b.await("the receipt says that it holds the slot", b.noted(agent, false))
+	b.await("the receipt says that it holds the slot", b.noted(false))
 	token := b.shows(agent).Token
 	first.kill()
 	b.edit(apifake.Pods, agent, func(a map[string]string) { delete(a, receipt.ProposalKey) })
