@@ -52,8 +52,8 @@ type plans struct {
 	undone      pace.Undone
 	heardUndone bool
 	was, wrote  assignment.State
-	// vainUntil is until when a plan about partitions is not made again, or one that the streams alone speak for. again is the back-off of the
-	// latter: the streams may lag behind the lists.
+	// vainUntil is until when a plan about partitions is not made again, or one that the streams alone speak for, or this pod's receipt as it knows it.
+	// again is the back-off of the latter two: the streams may lag behind the lists.
 	vainUntil time.Time
 	again     *pace.Backoff
 	// lacksSince is since when this holder has lacked partitions that are to be its own.

@@ -26,7 +26,7 @@ func (a *Allocator) reconsider() {
 	case a.tenure.Lock.State == receipt.Locks:
 		worth = a.holderPlans()
 	case a.ends:
-		worth = a.tenure.Lock.State == receipt.GaveUp && a.named(a.view.owner)
+		worth = a.tenure.Lock.State == receipt.GaveUp && a.named(a.view.owner) && !a.clock.Now().Before(p.vainUntil)
 	default:
 		worth = a.waiterPlans()
 	}
@@ -81,7 +81,7 @@ func (a *Allocator) waiterPlans() bool {
 	id, named := owner.Record.State.Slots.Of(a.o.Pod)
 	switch {
 	case named && id < owner.Count:
-		return a.tenure.Lock.State == receipt.GaveUp // others go first; a waiter takes it
+		return a.tenure.Lock.State == receipt.GaveUp && !a.clock.Now().Before(p.vainUntil) // others go first; a waiter takes it
 	case a.tenure.Lock.State == receipt.GaveUp:
 		return false // it waits again first
 	case !p.made || owner.UID != p.planned.UID || owner.Count != p.planned.Count:
