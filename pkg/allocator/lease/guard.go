@@ -38,7 +38,7 @@ type Options struct {
 // Guard is the Lease of what this process holds. One goroutine may use it at a time, except for Over.
 type Guard struct {
 	o    Options
-	boot boottime.Source // goes on in suspend
+	boot boottime.Source // advances during suspend
 	// ref and uid are the owner and the pod, which Begin says.
 	ref store.Ref
 	uid string
@@ -136,7 +136,7 @@ func (g *Guard) Forget() {
 	g.own, g.gone = store.Lease{}, false
 }
 
-// Fence has the work stopped in time, because no goroutine watches the time from here on.
+// Fence says by when the work must have stopped, in place of the goroutine that watches the time.
 func (g *Guard) Fence() {
 	g.mu.Lock()
 	until, own := g.until, g.own.Holder != ""
