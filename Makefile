@@ -164,7 +164,7 @@ test-examples: ## Run the examples, the autoscaler's sources and the metrics in 
 	KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./test/prometheus
 
 .PHONY: simulate
-simulate: ## Play simulated histories that nobody played yet for MINUTES (600, a night).
+simulate: ## Play new simulated histories for MINUTES (600, a night).
 	go test -count=1 -timeout 0 ./test/simulation -run '^TestSimulation$$' -minutes=$(MINUTES) -first=$(FIRST) -v
 
 .PHONY: mutants

@@ -17,7 +17,7 @@
 //
 // Partitions are the queues, shards or key ranges of a workload. The user says on the Deployment, StatefulSet or Job how many there
 // are (idalloc.dev/partition-count). The pods divide them by the strategy that the user names there. When pods come, go, fail and
-// roll, a partition moves only after the work on it has stopped, and the work on all others goes on. So no two calls for one
+// roll, a partition moves only after the work on it has stopped, and the work on all others continues. So no two calls for one
 // partition run at the same time, in whichever pods, as long as each function returns when its context ends.
 //
 // A partition is a number. What a number stands for is the program's matter. If keys are spread over partitions by a hash and

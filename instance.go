@@ -76,7 +76,7 @@ func (i *Instance) ask(ctx context.Context, stop allocator.Stop) error {
 	return nil
 }
 
-// stoppedOn notes that the work on partitions has stopped. The stop may have been called off, and work goes on.
+// stoppedOn notes that the work on partitions has stopped. The stop may have been called off, and work continues.
 func (i *Instance) stoppedOn(set placement.Set) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -48,7 +48,7 @@ func TestWhoHandsOver(t *testing.T) {
 	}
 }
 
-// While the work goes on, its pod locks the slot, however long the work takes to stop.
+// While the work continues, its pod locks the slot, however long the work takes to stop.
 func TestTheSlotStaysUntilTheWorkHasStopped(t *testing.T) {
 	t.Run("a function", func(t *testing.T) {
 		c := clusterOf(t)
@@ -156,7 +156,7 @@ func checkLocked(t *testing.T, c *cluster) {
 	t.Helper()
 	select {
 	case <-c.unlocked(worker0):
-		t.Error("the slot is given while the work goes on")
+		t.Error("the slot is given while the work continues")
 	case <-time.After(100 * time.Millisecond):
 	}
 }

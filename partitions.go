@@ -102,7 +102,7 @@ func owned(id Identity) []Partition {
 	return all
 }
 
-// withdrawn returns why no work goes on under an identity that is not assigned.
+// withdrawn returns why no work continues under an identity that is not assigned.
 func withdrawn(state identity.State) error {
 	switch state {
 	case identity.StateFenced:

@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/metrics/collector"
 )
 
-// machine is the clock of a machine that can be suspended for a while: its boot time goes on meanwhile. Timers wait for resume, so that what
+// machine is the clock of a machine that can be suspended for a while: its boot time advances meanwhile. Timers wait for resume, so that what
 // happens before shows what a process sees that looks at the clock by itself.
 type machine struct {
 	clock.RealClock

@@ -149,7 +149,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 		return err
 	}
-	if s := a.tenure.Lock.State; a.tenure.Known && (s == receipt.Waits || s == receipt.None) { // to others it waits, also if it has written nothing
+	if s := a.tenure.Lock.State; a.tenure.Known && (s == receipt.Waits || s == receipt.None) { // without a receipt it also counts as a waiter
 		_ = a.write(ctx, duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()}) // tried once: no plan gives it a slot from now on
 	}
 	return nil

@@ -228,13 +228,17 @@ func TestAProcessThatEndsEarlyLeavesNothing(t *testing.T) {
 			return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods")
 		},
 		"T2":               func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/pods/p0")(r) },
+		"T2 of an agent":   func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/pods/p0")(r) },
 		"the Lease":        func(_ *bench, r *http.Request) bool { return request(http.MethodPost, "/leases")(r) },
 		"the map entry":    func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/deployments/")(r) },
 		"a late map entry": func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/deployments/")(r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 1)
-			b.pod("p0")
+			if b.pod("p0"); name == "T2 of an agent" {
+				b.agent()
+				b.tell(1, receipt.Share{ID: 0}, nil)
+			}
 			again, first := make(chan struct{}), sync.Once{}
 			var sent atomic.Bool
 			came, arrive := b.late(func(r *http.Request) bool {

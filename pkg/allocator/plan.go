@@ -50,7 +50,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 		p.contenders = min(max(2*p.contenders, 2), mostContenders)
 		a.view.outdate()
 		a.view.late = errors.Is(err, store.ErrAmbiguous)
-		a.tenure.Late = a.tenure.Late || a.view.late // a read that does not show it says nothing: it tests the same version still
+		a.tenure.Late = a.tenure.Late || a.view.late // whatever a read shows: it may arrive later, while the version that it tests still stands
 		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)

@@ -152,7 +152,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// named reports whether the map says what this pod locks. If it locks nothing, any entry will do.
+// named reports whether the map names this pod for the slot that it locks. If it locks none, any slot will do.
 func (a *Allocator) named(owner store.Owner) bool {
 	if lock := a.tenure.Lock; lock.State == receipt.Locks {
 		return owner.Record.State.Slots[lock.Share.ID] == a.o.Pod

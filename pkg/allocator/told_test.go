@@ -99,7 +99,7 @@ func TestAnAgentBeginsWhenItsLockIsConfirmed(t *testing.T) {
 	}
 }
 
-// The container starts again while somebody has removed what the controller told, so the process does not know yet for which owner its receipt is.
+// Another program removed what the controller told the agent, and the container starts again. The process does not know yet whose slot its receipt locks.
 func TestAnAgentThatIsToldLateResumesUnderItsToken(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()

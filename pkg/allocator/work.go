@@ -281,7 +281,7 @@ func (a *Allocator) stop(keep receipt.Share) {
 			}
 			// Log: an error: the pod's receipt was changed, or another pod locks the same, and the program works on.
 			// Do: stop the program, or delete the pod.
-			a.log.Error(err, "the work has not stopped; what it is on is not this pod's any more, and the program is asked again")
+			a.log.Error(err, "the work has not stopped, although this pod has lost what it works on; the program is asked again")
 			timer := a.clock.NewTimer(retry.Next())
 			select {
 			case <-timer.C():
@@ -373,8 +373,8 @@ func (a *Allocator) stopEnded(s *stop, err error, off bool) {
 		// Log: an error: `Options.Stop` returned an error, or the drain hook failed, or `--drain-timeout` is over. The error quotes
 		// the end of the command's output. The id, or the partitions, stay with this pod.
 		// Do: find out why the program does not stop.
-		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")
-		a.notHandedOver(s, event.ObstacleGoesOn, err.Error())
+		a.log.Error(err, "the work has not stopped; the pod keeps its id or partitions, and the program is asked again")
+		a.notHandedOver(s, event.ObstacleContinues, err.Error())
 		a.work.kept.more(s.Part, a.clock.Now())
 	}
 }

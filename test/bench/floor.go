@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// retryPause is between two times that a request is sent.
+// retryPause is the pause before a request is sent again.
 const retryPause = 25 * time.Millisecond
 
 // propose proposes all slots.

@@ -97,7 +97,7 @@ func (w *workload) ids(pod string) string {
 	return filepath.Join(w.env.ControlPlane.Dir(), "ids", w.Name, pod)
 }
 
-// watch runs the command for a pod, and returns its memory when it has settled after meanwhile.
+// watch runs the command for a pod, calls meanwhile, and returns the command's memory once that has settled.
 func (w *workload) watch(ctx context.Context, binary, pod, address string, meanwhile func(context.Context, *process.Process) error) (m memory, err error) {
 	group, err := process.NewGroup()
 	if err != nil {

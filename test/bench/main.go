@@ -40,7 +40,7 @@ type options struct {
 	dir      string
 }
 
-// part is one of the measurements. It returns the lines of its table, of which the first is the header, also if it fails.
+// part is one of the measurements. It returns the lines of its table, the header first, even if it fails.
 type part struct {
 	name, title string
 	run         func(ctx context.Context, env *suite.Suite, o options) ([][]string, error)

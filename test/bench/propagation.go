@@ -98,7 +98,7 @@ func bareWatches(ctx context.Context, w *workload, n, rounds int) (times []time.
 	return w.scaled(ctx, &log, n, rounds, func(count int) error { return w.settle(ctx, count) })
 }
 
-// scaled has one replica more and one less by turns, and returns after how long the holders in the log know. settle waits until all is calm.
+// scaled adds a replica and removes it by turns, and returns how long it took the holders in the log to hear of that. settle waits until all is calm.
 func (w *workload) scaled(ctx context.Context, log *history, n, rounds int, settle func(count int) error) (times []time.Duration, err error) {
 	for round := range rounds {
 		count := n + 1 - round%2

@@ -124,7 +124,7 @@ func (h *history) see(s sighting) {
 	h.seen = append(h.seen, s)
 }
 
-// waits returns, sorted, how long ids that went to another pod after from had no holder while the next one was running.
+// waits returns, sorted, how long ids had no holder while the next one was running. It counts ids that went to another pod after from.
 func (h *history) waits(from time.Time) (waits []time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -61,14 +61,14 @@ func (m *model) stops(w world, i int) (out []edge) {
 			ends("hears that work has stopped on", one, duty.Tenure.Stopped, false)
 		}
 		if t.calledOff.parts&one.parts != 0 {
-			ends("hears that work goes on on", one, duty.Tenure.Resumed, true)
+			ends("hears that work continues on", one, duty.Tenure.Resumed, true)
 		}
 	}
 	if t.stopping.all {
 		ends("hears that all work has stopped", part{all: true}, duty.Tenure.Stopped, false)
 	}
 	if t.calledOff.all {
-		ends("hears that all work goes on", part{all: true}, duty.Tenure.Resumed, true)
+		ends("hears that all work continues", part{all: true}, duty.Tenure.Resumed, true)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ const (
 	mostSlots = 2
 	mostParts = 2
 	locks     = int8(receipt.Locks)
-	// noHolder is that of a free Lease. A pod that was deleted by force holds one as its index and mostPods.
+	// noHolder is the holder of a free Lease. A pod that was deleted by force holds one under its index plus mostPods.
 	noHolder = -1
 )
 
@@ -32,7 +32,7 @@ const (
 	fastGive    step = "the wait: work counts as stopped as soon as it is told to stop"
 	noSurvey    step = "T3 in strict mode: the others' Leases are not listed"
 	noLease     step = "T2 in strict mode: a Lease is taken although another pod has it"
-	noRefence   step = "T3 after an interruption: work goes on under a Lease that is renewed"
+	noRefence   step = "T3 after an interruption: work continues under a Lease that is renewed"
 	noParts     step = "the parts: all has stopped that was told to, as soon as a part of it has"
 	noLoosening step = "T3 in strict mode: a Lease that was told to go without an answer counts as held"
 	noStrict    step = "T3 in strict mode: the receipts of strict pods are not listed"

@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-func TestARestartGoesOnFromWhatStands(t *testing.T) {
+func TestARestartContinuesFromWhatStands(t *testing.T) {
 	load := func(_ int, after time.Duration) float64 {
 		if after > 10*minute && after < 40*minute {
 			return 12

@@ -217,7 +217,7 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 			p.writing.Lock()
 			defer p.writing.Unlock()
 			p.sooner(changedAfter)
-			return nil // it has written its receipt meanwhile, or its kubelet a status, which no pass hears of: no other pod is to wait for that
+			return nil // its process wrote the receipt, or its kubelet the status, for which no pass comes: no other pod is to wait for that
 		}
 		if err == nil || errors.Is(err, store.ErrNotKept) {
 			p.told(b.Next, now)
@@ -233,8 +233,8 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 	})
 }
 
-// inTurn tells the processes what cannot wait, and then the rest. The rest ends once there is news of the owner, and the next pass tells it: the news may be
-// of a partition without a worker. A few processes are told in any case, because news may come without end.
+// inTurn tells processes first what cannot wait, and then the rest. Once there is news of the owner, it leaves the rest to the next pass: the news may be
+// about an idle partition. It tells a few processes in any case, because news may come without end.
 func (p *pass) inTurn(ctx context.Context, all []heart.Propose, say func(context.Context, heart.Propose) error) error {
 	rest := slices.IndexFunc(all, heart.Propose.CanWait)
 	if rest < 0 {

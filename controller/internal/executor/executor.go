@@ -21,7 +21,7 @@ import (
 
 const (
 	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster. few is how many more tell processes what can
-	// wait: what cannot wait is not to stand behind them.
+	// wait, so that nothing urgent queues behind that.
 	inFlight, few = 32, 8
 	// refusedAfter is when a removal that a budget refused is tried again, mixedAfter when pods that the cache does not have are listed again, and
 	// changedAfter when an agent is told again whose pod has changed meanwhile.

@@ -133,7 +133,7 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 			was := *e.ObjectOld
 			switch was.ResourceVersion = e.ObjectNew.ResourceVersion; {
 			case equality.Semantic.DeepEqual(&was, e.ObjectNew):
-			case e.ObjectOld.Annotations[receipt.ProposalKey] != e.ObjectNew.Annotations[receipt.ProposalKey]: // what the controller says is no news to it
+			case e.ObjectOld.Annotations[receipt.ProposalKey] != e.ObjectNew.Annotations[receipt.ProposalKey]: // the controller wrote that itself
 				q.Add(x.ownerOfPod(ctx, e.ObjectNew))
 			default:
 				add(ctx, q, e.ObjectNew)
@@ -167,7 +167,7 @@ func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav
 	})
 }
 
-// used reports whether the owner has pods of the controller, had some in a revision that is there still, or is that of pods that no object controls.
+// used reports whether the owner has pods of the controller, still has a revision for such pods, or has released some that lock its slots.
 func (x *Executor) used(ctx context.Context, ref store.Ref, o metav1.Object) bool {
 	has := func(list client.ObjectList, value string) bool {
 		err := x.cache.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy, client.Limit(1))

@@ -18,8 +18,8 @@ type temper struct {
 	read store.Owner
 	// conflicts is when an owner is tried again of which something changed meanwhile. A watch that is behind shows so for minutes.
 	conflicts *pace.Backoff
-	// strangers says that a pod locks a slot, or waits for one, which the cache does not have under the owner, such as one whose controller is gone. Without
-	// it the map would give that slot to others, and T3 would take it from them each time; or a slot would not seem scarce, and a pod would get it that never runs.
+	// strangers says that the cache lacks a pod that locks a slot or waits for one, such as a pod whose controller is gone. If the plan did not know it, the
+	// map would give its slot to others, and T3 would take it from them each time. Or slots would not seem scarce, and one would go to a pod that never runs.
 	strangers bool
 	// seen has the names of pods that the cache has or had, of those that live or that the map names still.
 	seen map[string]bool

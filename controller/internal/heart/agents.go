@@ -19,7 +19,7 @@ type Propose struct {
 	rank rank
 }
 
-// CanWait reports whether nothing rests and nothing is to move until the process hears of it, such as a new count.
+// CanWait reports whether nothing is idle, and nothing waits to move, until the process hears of it. So it is with a new count.
 func (b Propose) CanWait() bool { return b.rank == tells }
 
 // rank says how urgent a message to a process is. What is confirmed, or to be taken, rests until its process hears of it.

@@ -20,7 +20,7 @@ type peer struct {
 	tenure tenure
 	// bytes are those of the receipt that it knows.
 	bytes uint8
-	// work is the id under which its program runs. It goes on when the process ends.
+	// work is the id under which its program runs. It continues when the process ends.
 	work int8
 	// late says that a write may still arrive: toState, toSlot and to replace from.
 	late            bool
@@ -137,7 +137,7 @@ func (m *model) nextOfPeer(w world, i int) (out []edge) {
 		add("hears that its work has stopped", func(to *world) { m.stop(to, i) })
 	}
 	if p.tenure.off {
-		add("hears that its work goes on", func(to *world) {
+		add("hears that its work continues", func(to *world) {
 			to.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Resumed(duty.Part{All: true}) })
 		})
 	}

@@ -10,8 +10,8 @@ type Lock struct {
 	State receipt.State
 	// Share is what it locks, Nothing unless State is Locks.
 	Share receipt.Share
-	// Held is what of Share the receipt says that T3 has let its pod work on. Any other pod that locks that came later. The lock of a strict pod has
-	// none, because it may have ended with the Lease.
+	// Held is the part of Share on which T3 has let the pod work, as the receipt says. Any other pod that locks it came later. The lock of a strict pod
+	// has none, because it may have ended with the Lease.
 	Held Held
 }
 
@@ -101,7 +101,7 @@ const (
 	Begin
 	// Stop is to tell the work to stop, except for that on Duty.Share. It does not wait for it.
 	Stop
-	// CallOff is to say that the work on Duty.Part need not stop any more that was told to. It may have stopped all the same.
+	// CallOff is to say that the work on Duty.Part, which was told to stop, need not stop any more. It may have stopped by then.
 	CallOff
 	// ReadOwner is to read the owner.
 	ReadOwner
@@ -155,13 +155,13 @@ func Step(t Tenure, w Wish) Duty {
 	return t.hold(want, w.Note)
 }
 
-// stopsNow reports whether this part of the work is to be told to stop now. A process that resumes tells a part of the work to stop when T3 has let
-// the rest continue: before that it has no token under which the rest continues.
+// stopsNow reports whether to tell this part of the work to stop now. A process that resumes waits with that until T3 has let the rest continue: before
+// T3 it has no token for the rest.
 func (t Tenure) stopsNow(part Part) bool {
 	return !part.Empty() && (part.All || t.Unbroken || t.Continues())
 }
 
-// Continues reports whether T3 has let the work continue that is under the lock, except for what others lock.
+// Continues reports whether T3 has let the work under the lock continue, except for that on what others lock.
 func (t Tenure) Continues() bool {
 	return t.Renewed && t.Listed && (t.Surveyed || !t.Strict) && !t.Others.Slot && (!t.Doubts || !t.Others.Any())
 }
@@ -257,7 +257,7 @@ func (t Tenure) hold(want receipt.Share, note bool) Duty {
 	works.Partitions = works.Partitions.Intersect(mine.Partitions)
 	begin.Partitions = lock.Partitions.Intersect(mine.Partitions).Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
 	switch {
-	case !works.Equal(begin): // before more is taken, which others may lock each time
+	case !works.Equal(begin): // before it takes more: others may lock that each time
 		return Duty{Do: Begin, Share: begin}
 	case !lock.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, lock)):
 		return t.secure(both(mine, lock)) // the receipt locks the one until it locks the other

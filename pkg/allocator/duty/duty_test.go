@@ -64,6 +64,7 @@ func TestStep(t *testing.T) {
 	hangs := holds(share(4, 6)).Told(share(4))
 	oneOfTwo := idle(none()).Wrote(locks(share(4, 5))).Saw(duty.Others{Partitions: placement.Of(5)})
 	foundMore := left(share(4, 5)).Read(locks(share(4)))
+	leftBoth := left(share(4, 5)).Read(locks(share(4, 5))).Wrote(locks(share(4, 5)))
 	leftMore := foundMore.Wrote(locks(share(4))).Saw(duty.Others{}).Told(share(4)).Wrote(locks(share(4, 6))).Saw(duty.Others{})
 	for name, c := range map[string]struct {
 		tenure duty.Tenure
@@ -143,7 +144,14 @@ func TestStep(t *testing.T) {
 		"an earlier process left more, which another pod locks": {
 			leftMore.Wrote(locks(share(4, 5, 6))).Saw(duty.Others{Partitions: placement.Of(5)}), proposed(share(4, 5, 6)),
 			duty.Duty{Do: duty.Begin, Share: share(4, 5, 6)}, // it has not stopped
-
+		},
+		"an earlier process left what another pod locks, and more is confirmed": {
+			leftBoth.Saw(duty.Others{Partitions: placement.Of(5)}).Sure().Told(share(4)).Wrote(locks(share(4, 5, 6))).Saw(duty.Others{Partitions: placement.Of(5)}),
+			proposed(share(4, 5, 6)), duty.Duty{Do: duty.Begin, Share: share(4, 5, 6)}, // it is to stop still
+		},
+		"another pod locks the slot of an earlier process, and a part of the work has stopped": {
+			leftBoth.Saw(slot).Sure().Told(receipt.Nothing()).Stopped(part(5)).Wrote(locks(share(4))).Recalled(duty.Part{All: true}).Resumed(duty.Part{All: true}),
+			duty.Wish{Propose: share(4), Yield: placement.Of(5)}, duty.Duty{Do: duty.List},
 		},
 		"its receipt was changed": {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"strict, and some come and others go": {
@@ -207,6 +215,10 @@ func TestNext(t *testing.T) {
 		"a plan came to nothing just now":      {idle(none()), view(receipt.NoID), duty.Known{Turn: now, Retry: late}, duty.Rest, late},
 		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Show: true}, duty.Write, time.Time{}},
 		"its slot is above the count":          {holds(receipt.Share{ID: 3}), view(3), duty.Known{}, duty.Stop, time.Time{}},
+		"its slot is above the count, and a partition that goes to another id has stopped": {
+			holds(share(4, 5)).Told(receipt.Nothing()).Stopped(duty.Part{Partitions: placement.Of(5)}), duty.View{Count: 1, Yield: placement.Of(4, 5)}, duty.Known{},
+			duty.Write, time.Time{},
+		},
 		"its work did not stop just now":       {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{All: true}}, duty.Rest, soon},
 		"its slot seems to be above the count": {holds(share(4)), duty.View{Count: 1, Yield: placement.Of(4)}, duty.Known{Unseen: true}, duty.ReadOwner, time.Time{}},
 		"a part of it did not stop just now":   {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{}},

@@ -32,7 +32,7 @@ type Known struct {
 	// the pod holds.
 	Retry, Again, Refused, NoteAt time.Time
 	Kept                          Part
-	// Away says that the API server does not answer. What stops now could not be let go of, and no pod would work on it.
+	// Away says that the API server does not answer. If work stopped now, no receipt could say so, and no pod would take over.
 	Away bool
 	// Show says that a plan left this pod without a slot.
 	Show bool

@@ -75,7 +75,7 @@ func (t Tenure) Read(lock Lock) Tenure {
 // Wrote takes in that the API server accepted a receipt.
 func (t Tenure) Wrote(lock Lock) Tenure {
 	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
-	if sure := t.confirmed(lock.Share); !sure || !t.Lock.Share.Covers(lock.Share) { // others have seen in every moment what stays locked, so T3 would show nothing new
+	if sure := t.confirmed(lock.Share); !sure || !t.Lock.Share.Covers(lock.Share) { // what stays locked was locked all the time, so T3 would show nothing new
 		unbroken := t.Unbroken || sure
 		t = t.unconfirmed()
 		t.Unbroken = unbroken
@@ -85,7 +85,8 @@ func (t Tenure) Wrote(lock Lock) Tenure {
 	return t
 }
 
-// confirmed reports whether the pod has what Lock locks of the share, and works on nothing else. T3 says nothing about what an earlier process has left besides.
+// confirmed reports whether T3 has shown that no other pod locks the share, and whether Lock locks all that the pod works on. T3 says nothing about other work
+// that an earlier process has left.
 func (t Tenure) confirmed(share receipt.Share) bool {
 	secured, others := !t.Strict || t.Surveyed && t.hasLease(t.Lock.Share), t.Others.Slot || !t.Others.Partitions.Intersect(share.Partitions).Empty()
 	return t.Known && t.Renewed && t.Listed && secured && !others && t.Lock.Share.Covers(t.Working)

@@ -231,8 +231,8 @@ type Obstacle string
 const (
 	// ObstacleDropped: the pod that asks should not have the slot, so its request is dropped.
 	ObstacleDropped Obstacle = "dropped"
-	// ObstacleGoesOn: the work did not stop, and is asked again later.
-	ObstacleGoesOn Obstacle = "goes on"
+	// ObstacleContinues: the work did not stop, and continues. Its program is asked again later.
+	ObstacleContinues Obstacle = "continues"
 	// ObstacleCalledOff: the request went before the work had stopped.
 	ObstacleCalledOff Obstacle = "called off"
 	// ObstacleNotAsked: the pod that waits may ask no other pod.

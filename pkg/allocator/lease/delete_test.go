@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
@@ -92,6 +93,23 @@ func TestALeaseThatIsLetGoForGood(t *testing.T) {
 		}
 		g.Forget()
 		g.Wait()
+	})
+}
+
+// What a Lease locks is taken again after a while, and not at once, whether its holder says its name or not.
+func TestALeaseWhoseHolderHasNoNameBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := share(t)
+		own := s.guard("own")
+		s.secure(own, 0)
+		if _, err := s.store.PutLease(t.Context(), s.ref, store.Lease{ID: 3, Holder: "uid", Lasts: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		mine := receipt.Share{ID: 0, Of: 4, Partitions: placement.Of(1)}
+		if others, by, err := own.Survey(t.Context(), mine); err != nil || !others.Partitions.Equal(mine.Partitions) || by != "uid" {
+			t.Errorf("%v: %q locks %v", err, by, others)
+		}
+		own.Wait()
 	})
 }
 

@@ -1,5 +1,5 @@
 // Package lease keeps the Lease of the slot that one process holds, and its time (strict mode).
 //
-// A Guard writes the Lease and renews it. It knows by a clock that goes on in suspend when its time is over, and by the same clock when those of
+// A Guard writes the Lease and renews it. It knows by a clock that advances during suspend when its time is over, and by the same clock when those of
 // other pods are. It does not decide what to do then.
 package lease

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ type Options struct {
 // Guard is the Lease of what this process holds. One goroutine may use it at a time, except for Over.
 type Guard struct {
 	o    Options
-	boot boottime.Source // goes on in suspend
+	boot boottime.Source // advances during suspend
 	// ref and uid are the owner and the pod, which Begin says.
 	ref store.Ref
 	uid string
@@ -135,7 +136,7 @@ func (g *Guard) Forget() {
 	g.own, g.gone = store.Lease{}, false
 }
 
-// Fence has the work stopped in time, because no goroutine watches the time from here on.
+// Fence says by when the work must have stopped, in place of the goroutine that watches the time.
 func (g *Guard) Fence() {
 	g.mu.Lock()
 	until, own := g.until, g.own.Holder != ""
@@ -200,8 +201,8 @@ func (g *Guard) LetGo(ctx context.Context, id int, forGood bool) (err error) {
 	return nil
 }
 
-// Survey lists the others' Leases. It returns what they lock of the share, and the pod of one that does. If another pod has the own one, its time is
-// over. Errors: as of store.Store.
+// Survey lists the others' Leases. It returns what they lock of the share, and the pod of one that does, or the UID of a pod without a name. If another pod
+// has the own one, its time is over. Errors: as of store.Store.
 func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Others, by string, err error) {
 	var own store.Lease
 	again := func() { others, by, own = duty.Others{}, "", store.Lease{ID: mine.ID} }
@@ -211,7 +212,7 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 			own = l
 		case l.Holder != "" && l.Holder != g.uid && g.see(l) > 0:
 			if locked := l.Receipt.LocksOf(mine.Partitions); !locked.Empty() {
-				others.Partitions, by = others.Partitions.Union(locked), l.Pod
+				others.Partitions, by = others.Partitions.Union(locked), cmp.Or(l.Pod, l.Holder)
 			}
 		}
 	})

@@ -20,7 +20,7 @@
 // thousand pods that start at once share the server, so L is many times what one request needs, and as soon as all of them wait, the server is
 // quick again. A pace of five times L would leave it without work. So the pace is the largest of three: L, what this process's last plan took,
 // and 0.5 ms for each slot; and at most 1 s. When the timer has fired, the pod reads the owner again. That took L2. If 5 L2 is at most p, about
-// three pods plan, and the pod goes on. Otherwise something else keeps the server busy, and the pod waits once more with the pace 5 L2. lambda p
+// three pods plan, and the pod continues. Otherwise something else keeps the server busy, and the pod waits once more with the pace 5 L2. lambda p
 // ends at 10 s.
 //
 // The package reads no clock and makes no request. Callers measure and wait.

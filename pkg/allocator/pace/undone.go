@@ -3,7 +3,7 @@ package pace
 import "time"
 
 const (
-	// lasting is how long something has to stand for others not to have undone it.
+	// lasting is how long a write has to stand to count as not undone.
 	lasting = time.Minute
 	// minDamping is how much later the next try comes when they did so once.
 	minDamping = 100 * time.Millisecond
@@ -11,13 +11,13 @@ const (
 	MaxDamping = 10 * time.Second
 )
 
-// Undone is how often in a row another writer undid something, and when it was put right last. It is not safe for concurrent use.
+// Undone counts how often in a row another writer undid a write, and knows when that was last repeated. It is not safe for concurrent use.
 type Undone struct {
 	times int
 	at    time.Time
 }
 
-// Again takes in that it is put right now. It returns how often in a row it was undone, each time within a minute.
+// Again takes in that the write is repeated now. It returns how often in a row it was undone, each time within a minute.
 func (u *Undone) Again(now time.Time) (times int) {
 	if u.times++; now.Sub(u.at) >= lasting {
 		u.times = 0

@@ -43,7 +43,7 @@ func Plan(in Input) Decision {
 		return d
 	}
 	// The search assumes that a plan with a higher bound takes no less room. A request that is met breaks that, because it goes. The search
-	// still finds a plan that fits, and the next plan goes on from there.
+	// still finds a plan that fits, and the next plan continues from there.
 	past := sort.Search(p.added()+1, func(most int) bool { return plan(most).fits() != nil })
 	in.Partitions.Unchanged = in.Partitions.Unchanged || past == 0
 	p = plan(past - 1) // which is frees, if nothing else fits

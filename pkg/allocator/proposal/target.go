@@ -32,7 +32,7 @@ func Target(count int, row *assignment.Row, wish assignment.Wish, said int, stra
 }
 
 // InForce returns what is in force, without owners, and its strategy (rule 9). The user's keys say how many partitions there are. If they
-// were removed, the receipts do, and then the row, because anything may have written that. The strategy is nil if nothing says it, or if no strategy
+// were removed, the receipts do, and then the row, because any program may have written it. The strategy is nil if nothing says it, or if no strategy
 // is known that could be in force; then force names the one that is not. What the user wants and what makes no sense changes nothing.
 func InForce(wish assignment.Wish, row *assignment.Row, said int, strategies Strategies) (force assignment.Row, strategy placement.Strategy) {
 	force.Strategy = placement.DefaultName

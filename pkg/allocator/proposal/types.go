@@ -179,7 +179,7 @@ type Decision struct {
 	Live int
 	// Overdue are the slots below the count of pods that have outlived their grace period and are not strict.
 	Overdue []Change
-	// Foreign are slots that pods lock which are not the owner's. Terminating ones do not count, because they were deleted.
+	// Foreign are slots locked by pods that are not the owner's. Terminating ones do not count, because they were deleted.
 	Foreign []Change
 	// Scarce says that there were fewer free slots than pods that want one.
 	Scarce bool

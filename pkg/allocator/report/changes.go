@@ -23,7 +23,7 @@ const (
 	// Event: the strategy in force is not known to the pod that says so, which keeps its partitions and moves none.
 	// Do: run one version in all pods.
 	strategyUnknown = "PartitionStrategyUnknown"
-	// Event: the workload's annotations have no room for a change of who owns which partitions. They stay as they are, and ids go on.
+	// Event: the workload's annotations have no room for a change of who owns which partitions. They stay as they are. Ids are given out as before.
 	// Do: see [the size limit](operations.md#the-size-limit).
 	partitionsLarge = "PartitionsTooLarge"
 )

@@ -56,7 +56,7 @@ func (l Log) slot(e event.Event) {
 		// Log: `requester`, a pod of a newer revision, waits for the slot; this pod stops its work.
 		l.Logger.Info("the slot is asked for", "id", e.ID, "requester", e.Requester)
 	case event.NotHandedOver:
-		// Log: a slot does not go to `requester`, or not now. `reason`: its request is `dropped`, the work `goes on`, the stop is `called off`, or no pod
+		// Log: a slot does not go to `requester`, or not now. `reason`: its request is `dropped`, the work `continues`, the stop is `called off`, or no pod
 		// may be asked (`not asked`). `detail` says why.
 		// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
 		l.Logger.Info("no hand-over now", "id", e.ID, "requester", e.Requester, "reason", e.Why, "detail", e.Detail)

@@ -1,5 +1,5 @@
-// Package node has a function of this process run each pod of a namespace, on a control plane of its own. There is no process node: processes of pods
-// would only take the time of two cores away from what is measured.
+// Package node plays the pods of a namespace on a control plane of its own: for each pod it calls a function. Real processes would take time on the two
+// cores away from what is measured.
 package node
 
 import (
@@ -45,7 +45,7 @@ func AgentRules() []rbacv1.PolicyRule {
 
 // Node runs the pods of a namespace. When the life of a pod is over, it removes the pod's object, as a kubelet does.
 type Node struct {
-	// Live is the life of a pod. It returns soon after life has ended, which it does when the pod is deleted. all ends when the node does.
+	// Live plays a pod. The context life ends when the pod is deleted, and Live returns soon after that. The context all ends with the node.
 	Live func(all, life context.Context, pod *corev1.Pod) error
 	// Hangs leaves the objects of deleted pods behind.
 	Hangs bool
@@ -162,7 +162,7 @@ func (n *Node) live(all, life context.Context, pod *corev1.Pod) error {
 	return n.Remove(all, pod.Name, metav1.NewUIDPreconditions(string(pod.UID)))
 }
 
-// Remove removes the object of a pod at once, if it is there: as the kubelet does at the pod's end, and as a person does who deletes it by force.
+// Remove removes the object of a pod at once, if it is there: as the kubelet does at the pod's end, and as a deletion by force does.
 func (n *Node) Remove(ctx context.Context, pod string, only *metav1.Preconditions) error {
 	err := n.client.CoreV1().Pods(n.namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: only})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

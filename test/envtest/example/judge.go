@@ -48,8 +48,8 @@ func Disorder(byOrder map[string][]Processed) (wrong []string, repeats int) {
 	return wrong, repeats
 }
 
-// Absence returns for how long partitions were without anybody who worked on them, all together, between the first and the last time at
-// which each was worked on, and how often a partition went from one pod to another.
+// Absence returns for how long all partitions together were idle, between the first and the last time that a pod worked on each, and how often a
+// partition went from one pod to another.
 func Absence(records []overlap.Record) (total time.Duration, moves int) {
 	for _, g := range Gaps(records) {
 		total += time.Duration(g.To - g.From)

@@ -55,7 +55,7 @@ type Judge struct {
 	// written are the receipts, by pod, and changed says whose another writer changed since.
 	written map[string]*written
 	changed map[string]bool
-	// leaseless are the pods, by UID, whose Lease another writer changed since they wrote it. together is when two at work on one thing had an excuse last.
+	// leaseless are the pods, by UID, whose Lease another writer changed since they wrote it. together says when two at work on one thing last had an excuse.
 	leaseless map[string]bool
 	together  map[pair]time.Duration
 	count     int
@@ -120,7 +120,7 @@ func (j *Judge) Look() {
 	j.lookAtPartitions()
 }
 
-// Rest notes what everybody acts under, and what it has asked so far: from here on nothing gives anybody a reason to let go of it, not even for a moment.
+// Rest notes what each process acts under, and what it has asked so far. From here on no process has a reason to let go of it, not even for a moment.
 func (j *Judge) Rest() {
 	j.still, j.asked, j.stillOn = map[*world.Process]identity.Identity{}, map[*world.Process]int{}, map[*world.Process]placement.Set{}
 	for _, p := range j.w.Processes {
@@ -173,7 +173,7 @@ func (j *Judge) checkStill(p *world.Process, b *identity.Identity) {
 	j.reportf(moves, "%s had id %d and let go of it for no reason", p.ID, had.ID)
 }
 
-// HandOn has next be the process whose work goes on: it is the one that came before it in its pod.
+// HandOn has next be the process whose work continues: it is the one that came before it in its pod.
 func (j *Judge) HandOn(before, next *world.Process) {
 	if b, known := j.believed[before]; known {
 		j.believed[next] = b
@@ -189,7 +189,7 @@ func (j *Judge) HandOn(before, next *world.Process) {
 // Trouble notes that something went wrong that may keep a process from going on.
 func (j *Judge) Trouble() { j.progress.troubled = j.w.Now() }
 
-// Excuse notes that something was done for which pods may have to move.
+// Excuse notes that something happened after which pods may have to move.
 func (j *Judge) Excuse() { j.excusedAt = j.w.Now() }
 
 // Stored is told of every write.

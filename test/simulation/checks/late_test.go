@@ -267,7 +267,7 @@ func TestAStopThatIsShownLateIsSeen(t *testing.T) {
 		left    placement.Set
 		promise string
 	}{
-		"the work on all goes on":         {placement.Set{}, prompt},
+		"the work on all continues":       {placement.Set{}, prompt},
 		"that on partition 2 has stopped": {placement.Of(2), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestAPartitionOnWhichTwoWorkIsSeen(t *testing.T) {
 		worksOn  []int
 		promises []string
 	}{
-		"the work goes on":     {[]int{0, 1, 2}, []string{exclusion}},
+		"the work continues":   {[]int{0, 1, 2}, []string{exclusion}},
 		"the work has stopped": {[]int{0, 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

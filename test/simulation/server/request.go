@@ -29,8 +29,8 @@ func (r *Request) Writes() bool {
 	return r.Verb == VerbPatch || kept && slices.Contains([]string{VerbCreate, VerbUpdate, VerbDelete}, r.Verb)
 }
 
-// GoesOn reports whether the request is for a later page of a list.
-func (r *Request) GoesOn() bool { return r.query.Get("continue") != "" }
+// IsLaterPage reports whether the request is for a later page of a list.
+func (r *Request) IsLaterPage() bool { return r.query.Get("continue") != "" }
 
 // Client is who makes requests.
 type Client interface {

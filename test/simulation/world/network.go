@@ -85,7 +85,7 @@ func (w *World) EventDelay(d *dice.Dice) time.Duration {
 // route sends a request on its way.
 func (w *World) route(c *Call) {
 	p := c.Process
-	if !c.GoesOn() { // the pages here are a hundred times smaller than real ones
+	if !c.IsLaterPage() { // the pages here are a hundred times smaller than real ones
 		p.Calls++
 	}
 	if c.Verb == server.VerbPatch && c.Resource == w.Profile.Resource {

@@ -164,7 +164,7 @@ func (c *cluster) replace(ctx context.Context, pod string, crash bool) error {
 	return c.env.Client.CoreV1().Pods(c.namespace.Name).Delete(ctx, pod, metav1.DeleteOptions{})
 }
 
-// take has a pod not be a member any more. It returns nil if it is none.
+// take removes a pod from the members. It returns nil if the pod is not one.
 func (c *cluster) take(pod string) (taken *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
