@@ -60,7 +60,7 @@ func passOf(t *testing.T, server client.Reader) *pass {
 		t.Fatal("a Deployment is no owner")
 	}
 	return &pass{
-		Executor: &Executor{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, temper: &temper{}, sets: map[string]revision{"new": {}},
+		Executor: &Executor{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, temper: &temper{}, sets: map[string]bool{"new": false},
 		metas: map[string]*podMeta{}, written: map[string]*podMeta{},
 		owner: store.Owner{Ref: ref, UID: "owner", Selector: "app=worker"},
 	}

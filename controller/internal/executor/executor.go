@@ -114,8 +114,8 @@ type pass struct {
 	heard int64
 	log   logr.Logger
 	world heart.World
-	// sets are the owner's ReplicaSets by UID. current is the UID of the current one, empty if that is not known.
-	sets    map[string]revision
+	// sets are the owner's ReplicaSets by UID, and whether each has the label. current is the UID of the current one, empty if that is not known.
+	sets    map[string]bool
 	current string
 	// metas are the pods' metadata by name, as last read or written.
 	metas map[string]*podMeta

@@ -60,7 +60,7 @@ func (p *pass) look(ctx context.Context) error {
 
 // unlabelled reports whether the pods of the current revision take for themselves: its ReplicaSet lacks the label.
 func (p *pass) unlabelled() bool {
-	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
+	return p.ref.Rolls() && p.current != "" && !p.sets[p.current]
 }
 
 // unknown reports whether the owner's annotations name a pod that the cache does not have, and never had. It is gone, or it takes for itself. One that the
@@ -120,7 +120,7 @@ func unseen(pods []*corev1.Pod, seen map[string]bool, list *corev1.PodList) []*c
 }
 
 // foreign reports whether a ReplicaSet that is not one of these controls the pod.
-func foreign(pod metav1.Object, sets map[string]revision) bool {
+func foreign(pod metav1.Object, sets map[string]bool) bool {
 	c := metav1.GetControllerOfNoCopy(pod)
 	if c == nil || c.Kind != store.ReplicaSet {
 		return false
@@ -217,12 +217,6 @@ func former(text string) string {
 	return id.Owner.String()
 }
 
-// revision is a ReplicaSet of a Deployment.
-type revision struct {
-	number   string
-	labelled bool
-}
-
 // revisions reads the owner's ReplicaSets, and which of them is the current one.
 func (p *pass) revisions(ctx context.Context) error {
 	if !p.ref.OverSets() {
@@ -255,17 +249,15 @@ func (p *pass) allSets(ctx context.Context) error {
 }
 
 func (p *pass) among(items []metav1.PartialObjectMetadata) {
-	p.sets, p.current = make(map[string]revision, len(items)), ""
+	p.sets, p.current = make(map[string]bool, len(items)), ""
 	for i := range items {
 		set := &items[i]
 		if c := metav1.GetControllerOfNoCopy(set); c == nil || c.UID != p.owner.UID {
 			continue
 		}
-		_, labelled := set.Labels[store.AssignLabel]
-		r := revision{number: set.Annotations[revisionKey], labelled: labelled}
-		if r.number != "" && r.number == p.owner.Rollout.Revision {
+		if number := set.Annotations[revisionKey]; number != "" && number == p.owner.Rollout.Revision {
 			p.current = string(set.UID)
 		}
-		p.sets[string(set.UID)] = r
+		_, p.sets[string(set.UID)] = set.Labels[store.AssignLabel]
 	}
 }
