@@ -84,11 +84,10 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
 		told: map[string]time.Time{}, tempers: map[store.Ref]*temper{},
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podIndex, indexed); err != nil {
-		return fmt.Errorf("index of pods: %w", err)
-	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, metaOf(replicaSets), setIndex, indexed); err != nil {
-		return fmt.Errorf("index of ReplicaSets: %w", err)
+	for _, o := range []client.Object{&corev1.Pod{}, metaOf(replicaSets)} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, o, index, indexed); err != nil {
+			return fmt.Errorf("index of %T: %w", o, err)
+		}
 	}
 	for _, gvk := range kinds.owners() { // so that their lists are there before this replica is elected
 		if _, err := mgr.GetCache().GetInformer(ctx, metaOf(gvk)); err != nil {

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// podIndex finds pods by the UID of their controller, by what they lock without one, and by what they run under. setIndex finds ReplicaSets by the UID of their controller.
-	podIndex, setIndex = "controller", "controller"
+	// index finds pods and ReplicaSets by the UID of their controller, and pods by what they lock without one, and by what they run under.
+	index = "controller"
 	// revisionKey is what the Deployment controller sets on each ReplicaSet.
 	revisionKey = "deployment.kubernetes.io/revision"
 	// ownKeys is what the keys begin with that idalloc and its users write. hashKey stands in the cache for all of them on an owner.
@@ -58,7 +58,16 @@ func (x *Executor) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.Partia
 	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
 }
 
-// indexed returns the values of podIndex for a pod.
+// listCached lists what the cache has under this value of its index.
+func (x *Executor) listCached(ctx context.Context, list client.ObjectList, namespace, value string, more ...client.ListOption) error {
+	err := x.cache.List(ctx, list, append(more, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)...)
+	if err != nil {
+		return fmt.Errorf("read the cache: %w", err)
+	}
+	return nil
+}
+
+// indexed returns the values of index for a pod or a ReplicaSet.
 func indexed(o client.Object) (values []string) {
 	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
 	if c := metav1.GetControllerOfNoCopy(o); c != nil {
@@ -170,7 +179,7 @@ func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav
 // used reports whether the owner has pods of the controller, had some in a revision that is there still, or is that of pods that no object controls.
 func (x *Executor) used(ctx context.Context, ref store.Ref, o metav1.Object) bool {
 	has := func(list client.ObjectList, value string) bool {
-		err := x.cache.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy, client.Limit(1))
+		err := x.listCached(ctx, list, ref.Namespace, value, client.Limit(1))
 		return err != nil || meta.LenList(list) > 0
 	}
 	return has(&corev1.PodList{}, string(o.GetUID())) || has(&corev1.PodList{}, lockValue(ref.String())) || has(metaList(replicaSets), string(o.GetUID()))
