@@ -177,18 +177,15 @@ func limit(text string, count int) int {
 func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	q := heart.Pod{
 		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
-		Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion,
-		ID: pod.Annotations[store.IDKey], Count: pod.Annotations[store.CountKey], Identity: pod.Annotations[store.IdentityKey],
 	}
-	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
 	if q.Former.State == receipt.Locks && !q.Assigned {
 		q.Pod = q.Moved()
 	}
+	says(&q, pod)
 	if from := former(q.Identity); from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
 		p.former = append(p.former, from)
 	}
-	q.Hidden = hidden(&podMeta{ObjectMeta: pod.ObjectMeta}, q.Receipt)
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
 	}
@@ -203,10 +200,14 @@ func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	return q
 }
 
-// hidden reports whether the labels of a pod say something else than what it locks.
-func hidden(pod *podMeta, r receipt.Receipt) bool {
-	return r.State == receipt.Locks &&
-		(pod.Labels[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || pod.Labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
+// says takes in the metadata of a pod whose receipt is known.
+func says(q *heart.Pod, pod metav1.Object) {
+	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
+	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
+	q.Words = heart.Words{ID: is[store.IDKey], Count: is[store.CountKey], Identity: is[store.IdentityKey]}
+	q.Proposal, q.Told = receipt.ProposalOf(pod)
+	q.Hidden = r.State == receipt.Locks &&
+		(on[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || on[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
 }
 
 // former returns the owner under which a pod began, "Kind/name".
