@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -98,7 +99,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 }
 
 func (x *Executor) watch(mgr manager.Manager) error {
-	from := mgr.GetCache()
+	from, changed := mgr.GetCache(), predicate.TypedFuncs[*metav1.PartialObjectMetadata]{UpdateFunc: changes}
 	b := builder.TypedControllerManagedBy[store.Ref](mgr).Named("owner").
 		WithOptions(controller.TypedOptions[store.Ref]{
 			MaxConcurrentReconciles: reconciles, CacheSyncTimeout: syncWithin,
@@ -111,12 +112,12 @@ func (x *Executor) watch(mgr manager.Manager) error {
 			return x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)
 		}).
 		WatchesRawSource(source.TypedKind(from, &corev1.Pod{}, handler.TypedEventHandler[*corev1.Pod, store.Ref](x.pods()))).
-		WatchesRawSource(source.TypedKind(from, metaOf(replicaSets), handler.TypedEventHandler[*metav1.PartialObjectMetadata, store.Ref](x.sets()))).
+		WatchesRawSource(source.TypedKind(from, metaOf(replicaSets), handler.TypedEnqueueRequestsFromMapFunc(x.sets), changed)).
 		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[store.Ref, store.Ref]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[store.Ref], q queue) { q.Add(e.Object) },
 		}))
 	for _, gvk := range x.kinds.owners() {
-		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEventHandler[*metav1.PartialObjectMetadata, store.Ref](x.owners(gvk))))
+		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEnqueueRequestsFromMapFunc(x.owners(gvk)), changed))
 	}
 	if err := b.Complete(x); err != nil {
 		return fmt.Errorf("controller: %w", err)

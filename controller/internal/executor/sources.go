@@ -125,7 +125,7 @@ func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
 
 // pods has the owner of each pod reconciled that changes.
 func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
-	add := func(ctx context.Context, q queue, pod *corev1.Pod) { x.hear(q, x.ownerOfPod(ctx, pod)) }
+	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.hear(x.ownerOfPod(ctx, pod))) }
 	return handler.TypedFuncs[*corev1.Pod, store.Ref]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
@@ -157,23 +157,23 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 }
 
 // sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
-func (x *Executor) sets() handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	return onChange(func(_ context.Context, q queue, set *metav1.PartialObjectMetadata) {
-		ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
-		if top, known := x.aboveSet(set, ref); known {
-			q.Add(top)
-		}
-	})
+func (x *Executor) sets(_ context.Context, set *metav1.PartialObjectMetadata) []store.Ref {
+	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
+	if top, known := x.aboveSet(set, ref); known {
+		return []store.Ref{top}
+	}
+	return nil
 }
 
 // owners has owners of the controller's pods reconciled whose spec or annotations change.
-func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	return onChange(func(ctx context.Context, q queue, o *metav1.PartialObjectMetadata) {
+func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedMapFunc[*metav1.PartialObjectMetadata, store.Ref] {
+	return func(ctx context.Context, o *metav1.PartialObjectMetadata) []store.Ref {
 		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
 		if known && x.used(ctx, ref, o) {
-			x.hear(q, ref)
+			return []store.Ref{x.hear(ref)}
 		}
-	})
+		return nil
+	}
 }
 
 // used reports whether the owner has pods of the controller, had some in a revision that is there still, or is that of pods that no object controls.
@@ -185,21 +185,11 @@ func (x *Executor) used(ctx context.Context, ref store.Ref, o metav1.Object) boo
 	return has(&corev1.PodList{}, string(o.GetUID())) || has(&corev1.PodList{}, lockValue(ref.String())) || has(metaList(replicaSets), string(o.GetUID()))
 }
 
-func onChange(add func(context.Context, queue, *metav1.PartialObjectMetadata)) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	type object = *metav1.PartialObjectMetadata
-	return handler.TypedFuncs[object, store.Ref]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[object], q queue) { add(ctx, q, e.Object) },
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[object], q queue) { add(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[object], q queue) {
-			was := *e.ObjectOld
-			was.ResourceVersion = e.ObjectNew.ResourceVersion
-			if equality.Semantic.DeepEqual(&was, e.ObjectNew) {
-				return
-			}
-			add(ctx, q, e.ObjectOld)
-			add(ctx, q, e.ObjectNew)
-		},
-	}
+// changes reports whether an update is of more than the version.
+func changes(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
+	was := *e.ObjectOld
+	was.ResourceVersion = e.ObjectNew.ResourceVersion
+	return !equality.Semantic.DeepEqual(&was, e.ObjectNew)
 }
 
 // trimPod keeps of a pod what decisions need: a cache of ten thousand whole pods would take hundreds of megabytes.
