@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -42,19 +41,16 @@ const (
 
 // CacheOptions returns what is watched, and what is kept of it. An empty namespace stands for all.
 func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
-	there, err := labels.NewRequirement(store.AssignLabel, selection.Exists, nil)
-	if err != nil {
-		return cache.Options{}, fmt.Errorf("label selector: %w", err)
-	}
-	ours, err := labels.NewRequirement(store.AssignLabel, selection.In, []string{store.AssignController, receipt.ByAgent})
-	if err != nil {
+	there, wrong := labels.Parse(store.AssignLabel)
+	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", store.AssignLabel, store.AssignController, receipt.ByAgent))
+	if err = errors.Join(wrong, err); err != nil {
 		return cache.Options{}, fmt.Errorf("label selector: %w", err)
 	}
 	o := cache.Options{
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:       {Label: labels.NewSelector().Add(*ours), Transform: trimPod},
-			metaOf(replicaSets): {Label: labels.NewSelector().Add(*there), Transform: trimMeta},
+			&corev1.Pod{}:       {Label: ours, Transform: trimPod},
+			metaOf(replicaSets): {Label: there, Transform: trimMeta},
 		},
 	}
 	for _, gvk := range kinds.owners() {

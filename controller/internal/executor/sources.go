@@ -48,13 +48,9 @@ func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
 	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
 }
 
-func gvkOf(ref store.Ref) schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-}
-
 // ownerMeta returns what the cache has of an owner.
 func (x *Executor) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
-	o := metaOf(gvkOf(ref))
+	o := metaOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
 }
 
