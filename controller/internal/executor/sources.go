@@ -78,45 +78,35 @@ func indexed(o client.Object) (values []string) {
 	return values
 }
 
-// above returns the owner of what has this controller, by what the cache knows. It is the ReplicaSet itself if that is not in the cache, and Reconcile
-// finds out more.
-func (x *Executor) above(ctx context.Context, namespace string, c *metav1.OwnerReference) (store.Ref, bool) {
-	ref, known := x.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
-	if !known || ref.Kind != store.ReplicaSet {
-		return ref, known
-	}
-	set, err := x.ownerMeta(ctx, ref)
-	if err != nil || set.UID != c.UID {
-		return ref, true
-	}
-	return x.aboveSet(set, ref)
-}
-
 // aboveSet returns the owner of a ReplicaSet's pods. One that an unknown kind controls has none: each revision would count from 0.
 func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (store.Ref, bool) {
 	c := metav1.GetControllerOfNoCopy(set)
 	if c == nil {
 		return ref, true
 	}
-	top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name)
-	return top, known && top.OverSets()
+	if top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name); known && top.OverSets() {
+		return top, true
+	}
+	return store.Ref{}, false
 }
 
-// ownerOfPod returns the key of a pod.
-func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
-	unknown := store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.Namespace, Name: pod.Name}
+// ownerOfPod returns the owner of a pod, by what the cache knows. It is the ReplicaSet if that is not in the cache, and the pod itself if nothing says who
+// owns it. Reconcile finds out more.
+func (x *Executor) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
+	known := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		if ref, known := x.above(ctx, pod.Namespace, c); known {
-			return ref
+		if ref, known = x.kinds.ref(c.APIVersion, c.Kind, pod.GetNamespace(), c.Name); ref.Kind == store.ReplicaSet {
+			if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
+				ref, known = x.aboveSet(set, ref)
+			}
 		}
-		return unknown
+	} else if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil && r.State == receipt.Locks {
+		ref, known = x.kinds.parse(r.Owner, pod.GetNamespace()) // it was relabelled
 	}
-	if r, err := receipt.Parse(pod.Annotations[receipt.Key]); err == nil && r.State == receipt.Locks {
-		if ref, known := x.kinds.parse(r.Owner, pod.Namespace); known {
-			return ref // it was relabelled
-		}
+	if !known {
+		return store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.GetNamespace(), Name: pod.GetName()}
 	}
-	return unknown
+	return ref
 }
 
 // pods has the owner of each pod reconciled that changes.
