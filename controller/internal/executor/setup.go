@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -79,7 +80,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 	x := &Executor{
 		store: s, cache: mgr.GetCache(), server: mgr.GetAPIReader(), writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
 		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
-		told: map[string]time.Time{}, tempers: map[store.Ref]*temper{},
+		told: expiring.NewExpiringWithClock(clk), tempers: map[store.Ref]*temper{},
 	}
 	for _, o := range []client.Object{&corev1.Pod{}, metaOf(replicaSets)} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, o, index, indexed); err != nil {
