@@ -27,14 +27,12 @@ type rest struct {
 // failuresLeft is how often in a row the program had failed when this process began. A lock that it finds tells of a process that ended without a word,
 // which is a failure if the work ended with it. A lock that has stood for long says that the program has worked since, or has rested for as long.
 func (a *Allocator) failuresLeft() int {
-	r := a.receipt()
-	if !a.o.RestsAfterFailures || r.State != receipt.Locks {
-		return r.Failures()
-	}
-	if written := store.LastWrite(a.pod.ManagedFields); !written.IsZero() && a.clock.Since(written) >= provenAfter {
+	r, written := a.receipt(), store.LastWrite(a.pod.ManagedFields)
+	switch {
+	case !a.o.RestsAfterFailures || r.State != receipt.Locks:
+	case !written.IsZero() && a.clock.Since(written) >= provenAfter:
 		return 0
-	}
-	if a.o.Left == nil {
+	case a.o.Left == nil:
 		return r.Failures() + 1
 	}
 	return r.Failures()

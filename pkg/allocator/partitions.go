@@ -1,8 +1,6 @@
 package allocator
 
-import (
-	"time"
-)
+import "time"
 
 const (
 	// joinTime is how long a holder waits before it joins those that divide the partitions, and firstJoinTime if no holder does yet: one write

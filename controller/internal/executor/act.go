@@ -39,15 +39,12 @@ func (p *pass) wrote(name string, written *podMeta) {
 	if q == nil {
 		return
 	}
-	if q.Proposal, q.Told = receipt.ProposalOf(written); !q.Agent || q.Former.State == receipt.None {
+	if !q.Agent || q.Former.State == receipt.None {
 		q.Receipt, _ = receipt.Of(written, p.ref.String())
 	}
-	q.Hidden = hidden(written, q.Receipt)
-	q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
 	// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
 	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
-	q.ID, q.Count, q.Identity = written.Annotations[store.IDKey], written.Annotations[store.CountKey], written.Annotations[store.IdentityKey]
-	if q.Agent {
+	if says(q, written); q.Agent {
 		p.temper.memory.see(q, p.world.Now)
 	}
 }
@@ -104,7 +101,7 @@ func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
 func (p *pass) publish(ctx context.Context, all []heart.Publish) error {
 	return each(ctx, p.slots, all, func(ctx context.Context, b heart.Publish) error {
 		meta := p.meta(b.Pod)
-		written, err := p.store.Publish(ctx, meta, b.Text, annotations(b.Words))
+		written, err := p.store.Publish(ctx, meta, annotations(b.Words))
 		if err != nil {
 			return fmt.Errorf("pod %s: tell the count: %w", b.Pod, err)
 		}

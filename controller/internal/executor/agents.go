@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -76,29 +77,28 @@ type holder struct {
 	since time.Time
 }
 
-// see takes in an agent, and says in it what the memory knows.
-func (m *memory) see(q *heart.Pod, now time.Time) {
+// see takes in an agent, and says in it what the memory knows. left is when more is known of it, if that is positive.
+func (m *memory) see(q *heart.Pod, now time.Time) (left time.Duration) {
 	was, there := m.agents[q.UID]
-	c := q.Proposal.Confirmed
-	confirmed := func(r receipt.Receipt) bool { return c != nil && c.Write == r.Write && !c.Slot && c.Partitions.Empty() }
-	is := was
-	is.receipt, is.settled, is.failed = q.Receipt, false, time.Time{}
+	is, c := was, q.Proposal.Confirmed
+	is.receipt, is.failed = q.Receipt, time.Time{}
 	switch {
 	case !there:
 		is.settled = heart.Noted(q.Receipt)
-	case was.receipt.Write == q.Receipt.Write:
-		is.settled = was.settled
-	default:
-		is.settled = (was.settled || confirmed(was.receipt)) && heart.Continues(was.receipt, q.Receipt)
+	case was.receipt.Write != q.Receipt.Write:
+		confirmed := was.settled || c != nil && c.Write == was.receipt.Write && !c.Slot && c.Partitions.Empty()
+		is.settled = confirmed && heart.Continues(was.receipt, q.Receipt)
 	}
 	q.Settled = is.settled
 	if failures := q.Receipt.Failures(); failures > 0 && q.Receipt.State == receipt.Waits {
 		if is.failed = now; was.receipt.Failures() == failures && !was.failed.IsZero() {
 			is.failed = was.failed
 		}
-		q.StoodBack = now.Sub(is.failed) >= m.pace.StandBack(failures)
+		left = is.failed.Add(m.pace.StandBack(failures)).Sub(now)
+		q.StoodBack = left <= 0
 	}
 	m.agents[q.UID] = is
+	return left
 }
 
 // recall puts what the memory knows into the world, once the pods are there.
@@ -114,17 +114,11 @@ func (p *pass) recall() {
 	live := make(map[string]bool, len(w.Pods))
 	for i := range w.Pods {
 		if q := &w.Pods[i]; q.Agent {
-			m.see(q, w.Now)
-			if live[q.UID] = true; q.Receipt.Failures() > 0 && !q.StoodBack && q.Receipt.State == receipt.Waits {
-				p.sooner(m.agents[q.UID].failed.Add(m.pace.StandBack(q.Receipt.Failures())).Sub(w.Now))
-			}
+			live[q.UID] = true
+			p.sooner(m.see(q, w.Now))
 		}
 	}
-	for uid := range m.agents {
-		if !live[uid] {
-			delete(m.agents, uid)
-		}
-	}
+	maps.DeleteFunc(m.agents, func(uid string, _ seenAgent) bool { return !live[uid] })
 	p.recallPartitions()
 	if !m.reserved.IsZero() {
 		w.FreeFor = w.Now.Sub(m.reserved)

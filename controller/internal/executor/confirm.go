@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -50,20 +48,10 @@ func (p *pass) elsewhere(ctx context.Context, shown map[string]string) error {
 	if p.owner.Selector == "" || p.ref.Kind == store.StatefulSet || p.ref.Kind == store.Job { // their pods never change hands under a slot
 		return nil
 	}
-	text := fmt.Sprintf("%s,%s=%s,%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel)
-	selector, err := labels.Parse(text)
-	if err != nil {
-		return fmt.Errorf("%s: selector %q: %w", p.ref, text, err)
-	}
-	live, err := fields.ParseSelector(store.LivePods)
-	if err != nil {
-		return fmt.Errorf("selector %q: %w", store.LivePods, err)
-	}
-	list := metaList(schema.GroupVersionKind{Version: "v1", Kind: podKind})
-	err = p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector},
-		client.MatchingFieldsSelector{Selector: live})
-	if err != nil {
-		return fmt.Errorf("list the pods of %s that lock: %w", p.ref, err)
+	selector := fmt.Sprintf("%s,%s=%s,%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel)
+	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))
+	if err := p.listLabelled(ctx, list, selector, &client.ListOptions{Raw: &metav1.ListOptions{FieldSelector: store.LivePods}}); err != nil {
+		return err
 	}
 	news := slices.DeleteFunc(list.Items, func(pod podMeta) bool {
 		text := pod.Annotations[receipt.Key]
@@ -100,5 +88,5 @@ func (p *pass) runsHere(pod metav1.Object) bool {
 	return err == nil && id.Pod == pod.GetName() && id.Owner.String() == p.ref.String()
 }
 
-// lockValue is the value of podIndex for a pod that no object controls and that locks a slot of the owner.
+// lockValue is the value of index for a pod that no object controls and that locks a slot of the owner.
 func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }

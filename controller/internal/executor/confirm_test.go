@@ -60,7 +60,7 @@ func passOf(t *testing.T, server client.Reader) *pass {
 		t.Fatal("a Deployment is no owner")
 	}
 	return &pass{
-		Executor: &Executor{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, temper: &temper{}, sets: map[string]revision{"new": {}},
+		Executor: &Executor{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, temper: &temper{}, sets: map[string]bool{"new": false},
 		metas: map[string]*podMeta{}, written: map[string]*podMeta{},
 		owner: store.Owner{Ref: ref, UID: "owner", Selector: "app=worker"},
 	}
@@ -109,7 +109,7 @@ func TestAPlanKnowsPodsThatRunUnderTheOwnersIDsAndLockForOthers(t *testing.T) {
 		meta := moved(c.began, "ReplicaSet/old")
 		pod := corev1.Pod{ObjectMeta: meta.ObjectMeta}
 		p := passOf(t, nil)
-		if p.see([]*corev1.Pod{&pod}); len(p.world.Pods) != c.want {
+		if p.see(&corev1.PodList{Items: []corev1.Pod{pod}}); len(p.world.Pods) != c.want {
 			t.Errorf("it began under %s: the plan knows %d pods", what, len(p.world.Pods))
 		}
 		if found := slices.Contains(indexed(&pod), lockValue("Deployment/worker")); found != (c.want == 1) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -45,8 +46,10 @@ type Executor struct {
 	// others gets owners that a reconcile of something below them has found.
 	others chan event.TypedGenericEvent[store.Ref]
 
-	mu   sync.Mutex
-	told map[string]time.Time
+	// told are the Events of the last minutes.
+	told *expiring.Expiring
+
+	mu sync.Mutex
 	// tempers are how patient the reconciles of each owner are by now.
 	tempers map[store.Ref]*temper
 }
@@ -114,8 +117,8 @@ type pass struct {
 	heard int64
 	log   logr.Logger
 	world heart.World
-	// sets are the owner's ReplicaSets by UID. current is the UID of the current one, empty if that is not known.
-	sets    map[string]revision
+	// sets are the owner's ReplicaSets by UID, and whether each has the label. current is the UID of the current one, empty if that is not known.
+	sets    map[string]bool
 	current string
 	// metas are the pods' metadata by name, as last read or written.
 	metas map[string]*podMeta

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,17 +35,15 @@ func (p *pass) look(ctx context.Context) error {
 	if err := p.revisions(ctx); err != nil {
 		return err
 	}
-	var pods []*corev1.Pod
-	seen := map[string]bool{}
+	var lists []*corev1.PodList
 	for _, value := range append(slices.Collect(maps.Keys(p.sets)), string(p.owner.UID), lockValue(p.ref.String())) {
 		list := &corev1.PodList{}
-		err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return fmt.Errorf("read the cache: %w", err)
+		if err := p.listCached(ctx, list, p.ref.Namespace, value); err != nil {
+			return err
 		}
-		pods = unseen(pods, seen, list)
+		lists = append(lists, list)
 	}
-	p.see(pods)
+	p.see(lists...)
 	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		return nil
 	}
@@ -60,7 +59,7 @@ func (p *pass) look(ctx context.Context) error {
 
 // unlabelled reports whether the pods of the current revision take for themselves: its ReplicaSet lacks the label.
 func (p *pass) unlabelled() bool {
-	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
+	return p.ref.Rolls() && p.current != "" && !p.sets[p.current]
 }
 
 // unknown reports whether the owner's annotations name a pod that the cache does not have, and never had. It is gone, or it takes for itself. One that the
@@ -82,45 +81,40 @@ func (p *pass) unknown() bool {
 
 // list reads the owner's pods from the API server, all of them.
 func (p *pass) list(ctx context.Context) error {
-	var pods []*corev1.Pod
-	seen := map[string]bool{}
-	for _, text := range census.Selectors(p.owner) {
-		if text == "" { // scale need not tell one
-			text = store.AssignLabel
-		}
-		selector, err := labels.Parse(text)
-		if err != nil {
-			return fmt.Errorf("%s: selector %q: %w", p.ref, text, err)
-		}
+	var lists []*corev1.PodList
+	unknown := false
+	for _, selector := range census.Selectors(p.owner) {
 		list := &corev1.PodList{}
-		if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			return fmt.Errorf("list the pods of %s: %w", p.ref, err)
+		if err := p.listLabelled(ctx, list, cmp.Or(selector, store.AssignLabel)); err != nil { // scale need not tell a selector
+			return err
 		}
-		pods = unseen(pods, seen, list)
+		lists = append(lists, list)
+		unknown = unknown || slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return foreign(&pod, p.sets) })
 	}
 	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would have no owner, and none would be asked for its slot.
-	if p.ref.Rolls() && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return foreign(pod, p.sets) }) {
+	if p.ref.Rolls() && unknown {
 		if err := p.allSets(ctx); err != nil {
 			return err
 		}
 	}
-	p.see(pods)
+	p.see(lists...)
 	return nil
 }
 
-// unseen appends those of a list that are not among the pods yet.
-func unseen(pods []*corev1.Pod, seen map[string]bool, list *corev1.PodList) []*corev1.Pod {
-	for i := range list.Items {
-		if pod := &list.Items[i]; !seen[pod.Name] {
-			seen[pod.Name] = true
-			pods = append(pods, pod)
-		}
+// listLabelled lists from the API server what has these labels.
+func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelled string, more ...client.ListOption) error {
+	selector, err := labels.Parse(labelled)
+	if err == nil {
+		err = p.server.List(ctx, list, append(more, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector})...)
 	}
-	return pods
+	if err != nil {
+		return fmt.Errorf("read %s: list what has the labels %q: %w", p.ref, labelled, err)
+	}
+	return nil
 }
 
 // foreign reports whether a ReplicaSet that is not one of these controls the pod.
-func foreign(pod metav1.Object, sets map[string]revision) bool {
+func foreign(pod metav1.Object, sets map[string]bool) bool {
 	c := metav1.GetControllerOfNoCopy(pod)
 	if c == nil || c.Kind != store.ReplicaSet {
 		return false
@@ -129,28 +123,35 @@ func foreign(pod metav1.Object, sets map[string]revision) bool {
 	return !known
 }
 
-// see makes the world of these pods.
-func (p *pass) see(pods []*corev1.Pod) {
-	p.metas, p.former = make(map[string]*podMeta, len(pods)), nil
+// see makes the world of the pods of these lists. Of a pod that is in several, the first one counts.
+func (p *pass) see(lists ...*corev1.PodList) {
+	p.metas, p.former = map[string]*podMeta{}, nil
 	o := p.ownerOf()
 	if o.Revision = p.current; !p.ref.Rolls() {
 		o.Revision = string(p.owner.UID)
 	}
-	p.world = heart.World{Owner: o, Now: p.store.Clock.Now(), Pods: make([]heart.Pod, 0, len(pods))}
-	for _, pod := range pods {
-		if census.Finished(string(pod.Status.Phase)) {
-			p.metas[pod.Name] = &podMeta{} // known to be dead
-			continue
+	p.world = heart.World{Owner: o, Now: p.store.Clock.Now()}
+	for _, list := range lists {
+		for i := range list.Items {
+			p.seeOne(&list.Items[i])
 		}
-		q := p.podOf(pod)
-		if !q.Owned && !q.Receipt.Locked() && !p.runsHere(pod) {
-			continue
-		}
-		p.metas[pod.Name] = &podMeta{ObjectMeta: pod.ObjectMeta}
-		p.world.Pods = append(p.world.Pods, q)
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
 	p.recall()
+}
+
+func (p *pass) seeOne(pod *corev1.Pod) {
+	if p.metas[pod.Name] != nil {
+		return
+	}
+	if census.Finished(string(pod.Status.Phase)) {
+		p.metas[pod.Name] = &podMeta{} // known to be dead
+		return
+	}
+	if q := p.podOf(pod); q.Owned || q.Receipt.Locked() || p.runsHere(pod) {
+		p.metas[pod.Name] = &podMeta{ObjectMeta: pod.ObjectMeta}
+		p.world.Pods = append(p.world.Pods, q)
+	}
 }
 
 // ownerOf returns the owner as decisions need it.
@@ -176,18 +177,15 @@ func limit(text string, count int) int {
 func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	q := heart.Pod{
 		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
-		Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion,
-		ID: pod.Annotations[store.IDKey], Count: pod.Annotations[store.CountKey], Identity: pod.Annotations[store.IdentityKey],
 	}
-	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
 	if q.Former.State == receipt.Locks && !q.Assigned {
 		q.Pod = q.Moved()
 	}
+	says(&q, pod)
 	if from := former(q.Identity); from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
 		p.former = append(p.former, from)
 	}
-	q.Hidden = hidden(&podMeta{ObjectMeta: pod.ObjectMeta}, q.Receipt)
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
 	}
@@ -202,10 +200,14 @@ func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	return q
 }
 
-// hidden reports whether the labels of a pod say something else than what it locks.
-func hidden(pod *podMeta, r receipt.Receipt) bool {
-	return r.State == receipt.Locks &&
-		(pod.Labels[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || pod.Labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
+// says takes in the metadata of a pod whose receipt is known.
+func says(q *heart.Pod, pod metav1.Object) {
+	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
+	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
+	q.Words = heart.Words{ID: is[store.IDKey], Count: is[store.CountKey], Identity: is[store.IdentityKey]}
+	q.Proposal, q.Told = receipt.ProposalOf(pod)
+	q.Hidden = r.State == receipt.Locks &&
+		(on[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || on[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
 }
 
 // former returns the owner under which a pod began, "Kind/name".
@@ -217,21 +219,14 @@ func former(text string) string {
 	return id.Owner.String()
 }
 
-// revision is a ReplicaSet of a Deployment.
-type revision struct {
-	number   string
-	labelled bool
-}
-
 // revisions reads the owner's ReplicaSets, and which of them is the current one.
 func (p *pass) revisions(ctx context.Context) error {
 	if !p.ref.OverSets() {
 		return nil
 	}
 	list := metaList(replicaSets)
-	err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{setIndex: string(p.owner.UID)}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return fmt.Errorf("read the cache: %w", err)
+	if err := p.listCached(ctx, list, p.ref.Namespace, string(p.owner.UID)); err != nil {
+		return err
 	}
 	p.among(list.Items)
 	if p.current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
@@ -242,30 +237,24 @@ func (p *pass) revisions(ctx context.Context) error {
 
 // allSets reads the ReplicaSets that lack the label, too.
 func (p *pass) allSets(ctx context.Context) error {
-	selector, err := labels.Parse(p.owner.Selector)
-	if err != nil {
-		return fmt.Errorf("%s: selector %q: %w", p.ref, p.owner.Selector, err)
-	}
 	list := metaList(replicaSets)
-	if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return fmt.Errorf("list the ReplicaSets of %s: %w", p.ref, err)
+	if err := p.listLabelled(ctx, list, p.owner.Selector); err != nil {
+		return err
 	}
 	p.among(list.Items)
 	return nil
 }
 
 func (p *pass) among(items []metav1.PartialObjectMetadata) {
-	p.sets, p.current = make(map[string]revision, len(items)), ""
+	p.sets, p.current = make(map[string]bool, len(items)), ""
 	for i := range items {
 		set := &items[i]
 		if c := metav1.GetControllerOfNoCopy(set); c == nil || c.UID != p.owner.UID {
 			continue
 		}
-		_, labelled := set.Labels[store.AssignLabel]
-		r := revision{number: set.Annotations[revisionKey], labelled: labelled}
-		if r.number != "" && r.number == p.owner.Rollout.Revision {
+		if number := set.Annotations[revisionKey]; number != "" && number == p.owner.Rollout.Revision {
 			p.current = string(set.UID)
 		}
-		p.sets[string(set.UID)] = r
+		_, p.sets[string(set.UID)] = set.Labels[store.AssignLabel]
 	}
 }

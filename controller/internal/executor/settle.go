@@ -14,13 +14,11 @@ import (
 
 // settle reports whether the key is an owner. If it is something below one, it has the owner reconciled.
 func (x *Executor) settle(ctx context.Context, ref store.Ref) (known bool, err error) {
-	if ref.Kind != podKind && ref.Kind != store.ReplicaSet {
-		return true, nil
-	}
-	var top store.Ref
-	if ref.Kind == podKind {
+	top := ref
+	switch ref.Kind {
+	case podKind:
 		top, err = x.settlePod(ctx, ref)
-	} else {
+	case store.ReplicaSet:
 		top, err = x.settleSet(ctx, ref)
 	}
 	switch {
@@ -45,10 +43,8 @@ func (x *Executor) settleSet(ctx context.Context, ref store.Ref) (store.Ref, err
 			return store.Ref{}, err
 		}
 	}
-	if top, known := x.aboveSet(set, ref); known {
-		return top, nil
-	}
-	return store.Ref{}, nil // its pods say so, each for itself
+	top, _ := x.aboveSet(set, ref)
+	return top, nil // if there is none, its pods say so, each for itself
 }
 
 // settlePod finds the owner of a pod for which the cache has none. It tells people if there is none.
@@ -57,10 +53,8 @@ func (x *Executor) settlePod(ctx context.Context, ref store.Ref) (store.Ref, err
 	if err != nil {
 		return store.Ref{}, err
 	}
-	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		if top, known := x.above(ctx, ref.Namespace, c); known {
-			return top, nil
-		}
+	if top := x.ownerOfPod(ctx, pod); top.Kind != podKind {
+		return top, nil
 	}
 	top, err := watch.Resolve(ctx, x.store, pod)
 	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {

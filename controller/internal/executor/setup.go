@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -41,19 +42,16 @@ const (
 
 // CacheOptions returns what is watched, and what is kept of it. An empty namespace stands for all.
 func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
-	there, err := labels.NewRequirement(store.AssignLabel, selection.Exists, nil)
-	if err != nil {
-		return cache.Options{}, fmt.Errorf("label selector: %w", err)
-	}
-	ours, err := labels.NewRequirement(store.AssignLabel, selection.In, []string{store.AssignController, receipt.ByAgent})
-	if err != nil {
+	there, wrong := labels.Parse(store.AssignLabel)
+	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", store.AssignLabel, store.AssignController, receipt.ByAgent))
+	if err = errors.Join(wrong, err); err != nil {
 		return cache.Options{}, fmt.Errorf("label selector: %w", err)
 	}
 	o := cache.Options{
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:       {Label: labels.NewSelector().Add(*ours), Transform: trimPod},
-			metaOf(replicaSets): {Label: labels.NewSelector().Add(*there), Transform: trimMeta},
+			&corev1.Pod{}:       {Label: ours, Transform: trimPod},
+			metaOf(replicaSets): {Label: there, Transform: trimMeta},
 		},
 	}
 	for _, gvk := range kinds.owners() {
@@ -82,13 +80,12 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 	x := &Executor{
 		store: s, cache: mgr.GetCache(), server: mgr.GetAPIReader(), writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
 		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
-		told: map[string]time.Time{}, tempers: map[store.Ref]*temper{},
+		told: expiring.NewExpiringWithClock(clk), tempers: map[store.Ref]*temper{},
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podIndex, indexed); err != nil {
-		return fmt.Errorf("index of pods: %w", err)
-	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, metaOf(replicaSets), setIndex, indexed); err != nil {
-		return fmt.Errorf("index of ReplicaSets: %w", err)
+	for _, o := range []client.Object{&corev1.Pod{}, metaOf(replicaSets)} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, o, index, indexed); err != nil {
+			return fmt.Errorf("index of %T: %w", o, err)
+		}
 	}
 	for _, gvk := range kinds.owners() { // so that their lists are there before this replica is elected
 		if _, err := mgr.GetCache().GetInformer(ctx, metaOf(gvk)); err != nil {
@@ -99,7 +96,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 }
 
 func (x *Executor) watch(mgr manager.Manager) error {
-	from := mgr.GetCache()
+	from, changed := mgr.GetCache(), predicate.TypedFuncs[*metav1.PartialObjectMetadata]{UpdateFunc: changes}
 	b := builder.TypedControllerManagedBy[store.Ref](mgr).Named("owner").
 		WithOptions(controller.TypedOptions[store.Ref]{
 			MaxConcurrentReconciles: reconciles, CacheSyncTimeout: syncWithin,
@@ -112,12 +109,12 @@ func (x *Executor) watch(mgr manager.Manager) error {
 			return x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)
 		}).
 		WatchesRawSource(source.TypedKind(from, &corev1.Pod{}, handler.TypedEventHandler[*corev1.Pod, store.Ref](x.pods()))).
-		WatchesRawSource(source.TypedKind(from, metaOf(replicaSets), handler.TypedEventHandler[*metav1.PartialObjectMetadata, store.Ref](x.sets()))).
+		WatchesRawSource(source.TypedKind(from, metaOf(replicaSets), handler.TypedEnqueueRequestsFromMapFunc(x.sets), changed)).
 		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[store.Ref, store.Ref]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[store.Ref], q queue) { q.Add(e.Object) },
 		}))
 	for _, gvk := range x.kinds.owners() {
-		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEventHandler[*metav1.PartialObjectMetadata, store.Ref](x.owners(gvk))))
+		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEnqueueRequestsFromMapFunc(x.owners(gvk)), changed))
 	}
 	if err := b.Complete(x); err != nil {
 		return fmt.Errorf("controller: %w", err)

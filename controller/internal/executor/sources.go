@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// podIndex finds pods by the UID of their controller, by what they lock without one, and by what they run under. setIndex finds ReplicaSets by the UID of their controller.
-	podIndex, setIndex = "controller", "controller"
+	// index finds pods and ReplicaSets by the UID of their controller, and pods by what they lock without one, and by what they run under.
+	index = "controller"
 	// revisionKey is what the Deployment controller sets on each ReplicaSet.
 	revisionKey = "deployment.kubernetes.io/revision"
 	// ownKeys is what the keys begin with that idalloc and its users write. hashKey stands in the cache for all of them on an owner.
@@ -48,17 +48,22 @@ func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
 	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
 }
 
-func gvkOf(ref store.Ref) schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-}
-
 // ownerMeta returns what the cache has of an owner.
 func (x *Executor) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
-	o := metaOf(gvkOf(ref))
+	o := metaOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
 }
 
-// indexed returns the values of podIndex for a pod.
+// listCached lists what the cache has under this value of its index.
+func (x *Executor) listCached(ctx context.Context, list client.ObjectList, namespace, value string, more ...client.ListOption) error {
+	err := x.cache.List(ctx, list, append(more, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)...)
+	if err != nil {
+		return fmt.Errorf("read the cache: %w", err)
+	}
+	return nil
+}
+
+// indexed returns the values of index for a pod or a ReplicaSet.
 func indexed(o client.Object) (values []string) {
 	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
 	if c := metav1.GetControllerOfNoCopy(o); c != nil {
@@ -73,50 +78,40 @@ func indexed(o client.Object) (values []string) {
 	return values
 }
 
-// above returns the owner of what has this controller, by what the cache knows. It is the ReplicaSet itself if that is not in the cache, and Reconcile
-// finds out more.
-func (x *Executor) above(ctx context.Context, namespace string, c *metav1.OwnerReference) (store.Ref, bool) {
-	ref, known := x.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
-	if !known || ref.Kind != store.ReplicaSet {
-		return ref, known
-	}
-	set, err := x.ownerMeta(ctx, ref)
-	if err != nil || set.UID != c.UID {
-		return ref, true
-	}
-	return x.aboveSet(set, ref)
-}
-
 // aboveSet returns the owner of a ReplicaSet's pods. One that an unknown kind controls has none: each revision would count from 0.
 func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (store.Ref, bool) {
 	c := metav1.GetControllerOfNoCopy(set)
 	if c == nil {
 		return ref, true
 	}
-	top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name)
-	return top, known && top.OverSets()
+	if top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name); known && top.OverSets() {
+		return top, true
+	}
+	return store.Ref{}, false
 }
 
-// ownerOfPod returns the key of a pod.
-func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
-	unknown := store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.Namespace, Name: pod.Name}
+// ownerOfPod returns the owner of a pod, by what the cache knows. It is the ReplicaSet if that is not in the cache, and the pod itself if nothing says who
+// owns it. Reconcile finds out more.
+func (x *Executor) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
+	known := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		if ref, known := x.above(ctx, pod.Namespace, c); known {
-			return ref
+		if ref, known = x.kinds.ref(c.APIVersion, c.Kind, pod.GetNamespace(), c.Name); ref.Kind == store.ReplicaSet {
+			if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
+				ref, known = x.aboveSet(set, ref)
+			}
 		}
-		return unknown
+	} else if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil && r.State == receipt.Locks {
+		ref, known = x.kinds.parse(r.Owner, pod.GetNamespace()) // it was relabelled
 	}
-	if r, err := receipt.Parse(pod.Annotations[receipt.Key]); err == nil && r.State == receipt.Locks {
-		if ref, known := x.kinds.parse(r.Owner, pod.Namespace); known {
-			return ref // it was relabelled
-		}
+	if !known {
+		return store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.GetNamespace(), Name: pod.GetName()}
 	}
-	return unknown
+	return ref
 }
 
 // pods has the owner of each pod reconciled that changes.
 func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
-	add := func(ctx context.Context, q queue, pod *corev1.Pod) { x.hear(q, x.ownerOfPod(ctx, pod)) }
+	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.hear(x.ownerOfPod(ctx, pod))) }
 	return handler.TypedFuncs[*corev1.Pod, store.Ref]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
@@ -148,49 +143,39 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 }
 
 // sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
-func (x *Executor) sets() handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	return onChange(func(_ context.Context, q queue, set *metav1.PartialObjectMetadata) {
-		ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
-		if top, known := x.aboveSet(set, ref); known {
-			q.Add(top)
-		}
-	})
+func (x *Executor) sets(_ context.Context, set *metav1.PartialObjectMetadata) []store.Ref {
+	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
+	if top, known := x.aboveSet(set, ref); known {
+		return []store.Ref{top}
+	}
+	return nil
 }
 
 // owners has owners of the controller's pods reconciled whose spec or annotations change.
-func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	return onChange(func(ctx context.Context, q queue, o *metav1.PartialObjectMetadata) {
+func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedMapFunc[*metav1.PartialObjectMetadata, store.Ref] {
+	return func(ctx context.Context, o *metav1.PartialObjectMetadata) []store.Ref {
 		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
 		if known && x.used(ctx, ref, o) {
-			x.hear(q, ref)
+			return []store.Ref{x.hear(ref)}
 		}
-	})
+		return nil
+	}
 }
 
 // used reports whether the owner has pods of the controller, still has a revision for such pods, or has released some that lock its slots.
 func (x *Executor) used(ctx context.Context, ref store.Ref, o metav1.Object) bool {
 	has := func(list client.ObjectList, value string) bool {
-		err := x.cache.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy, client.Limit(1))
+		err := x.listCached(ctx, list, ref.Namespace, value, client.Limit(1))
 		return err != nil || meta.LenList(list) > 0
 	}
 	return has(&corev1.PodList{}, string(o.GetUID())) || has(&corev1.PodList{}, lockValue(ref.String())) || has(metaList(replicaSets), string(o.GetUID()))
 }
 
-func onChange(add func(context.Context, queue, *metav1.PartialObjectMetadata)) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	type object = *metav1.PartialObjectMetadata
-	return handler.TypedFuncs[object, store.Ref]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[object], q queue) { add(ctx, q, e.Object) },
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[object], q queue) { add(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[object], q queue) {
-			was := *e.ObjectOld
-			was.ResourceVersion = e.ObjectNew.ResourceVersion
-			if equality.Semantic.DeepEqual(&was, e.ObjectNew) {
-				return
-			}
-			add(ctx, q, e.ObjectOld)
-			add(ctx, q, e.ObjectNew)
-		},
-	}
+// changes reports whether an update is of more than the version.
+func changes(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
+	was := *e.ObjectOld
+	was.ResourceVersion = e.ObjectNew.ResourceVersion
+	return !equality.Semantic.DeepEqual(&was, e.ObjectNew)
 }
 
 // trimPod keeps of a pod what decisions need: a cache of ten thousand whole pods would take hundreds of megabytes.

@@ -51,7 +51,7 @@ func (p pods) List(_ context.Context, list client.ObjectList, options ...client.
 	o.ApplyOptions(options)
 	out, ofPods := list.(*corev1.PodList)
 	for i := range p.all {
-		matches := func(value string) bool { return o.FieldSelector.Matches(fields.Set{podIndex: value}) }
+		matches := func(value string) bool { return o.FieldSelector.Matches(fields.Set{index: value}) }
 		if ofPods && (o.FieldSelector == nil || slices.ContainsFunc(indexed(&p.all[i]), matches)) {
 			out.Items = append(out.Items, p.all[i])
 		}

@@ -30,19 +30,12 @@ func (x *Executor) event(ctx context.Context, about metav1.OwnerReference, names
 
 // seldom reports whether an Event with this reason about this object is due.
 func (x *Executor) seldom(uid, reason string) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	now, key := x.store.Clock.Now(), uid+" "+reason
-	if last, told := x.told[key]; told && now.Sub(last) < again {
-		return false
+	key := uid + " " + reason
+	_, told := x.told.Get(key)
+	if !told {
+		x.told.Set(key, nil, again)
 	}
-	for k, last := range x.told {
-		if now.Sub(last) >= again {
-			delete(x.told, k)
-		}
-	}
-	x.told[key] = now
-	return true
+	return !told
 }
 
 func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, reason, message string) {

@@ -47,14 +47,14 @@ func (x *Executor) temper(ref store.Ref) *temper {
 	return t
 }
 
-// hear has an owner reconciled of which there is news.
-func (x *Executor) hear(q queue, ref store.Ref) {
+// hear takes in news of an owner, and returns it.
+func (x *Executor) hear(ref store.Ref) store.Ref {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if t := x.tempers[ref]; t != nil {
 		t.news.Add(1)
 	}
-	q.Add(ref)
+	return ref
 }
 
 // calm forgets an owner that is gone.

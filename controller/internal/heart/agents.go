@@ -2,6 +2,7 @@ package heart
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
@@ -32,21 +33,12 @@ const (
 	tells
 )
 
-// agents reports whether the controller plans for the process of any pod. Otherwise no partition is its business.
-func (v *view) agents() bool {
-	for _, p := range v.pods {
-		if p.Agent {
-			return true
-		}
-	}
-	return false
-}
-
-// division is how the controller divides partitions.
+// division is how the controller divides partitions. Without agents they are not its business.
 func (v *view) division() proposal.Division {
 	o := v.w.Owner
 	return proposal.Division{
-		Wish: o.Wish, Vacant: v.w.Vacant, AtOnce: !o.Wish.HasFailoverAfter && !o.RollsNow, Joins: v.w.Joins, Gathers: v.w.Gathers, Unchanged: !v.agents(),
+		Wish: o.Wish, Vacant: v.w.Vacant, AtOnce: !o.Wish.HasFailoverAfter && !o.RollsNow, Joins: v.w.Joins, Gathers: v.w.Gathers,
+		Unchanged: !slices.ContainsFunc(v.pods, func(p *pod) bool { return p.Agent }),
 	}
 }
 
@@ -202,20 +194,13 @@ func (v *view) has(p *pod) bool {
 }
 
 // requests are those of the owner, without those for slots of agents that should not have them.
-func (v *view) requests(of assignment.State) assignment.Slots {
-	all, wrong := of.Handover, []int{}
+func (v *view) requests() assignment.Slots {
+	all := maps.Clone(v.w.Owner.State.Handover)
 	for _, p := range v.pods {
 		id := p.Receipt.Slot()
 		if by := all[id]; by != "" && v.listens(p) && !v.sound(by, p) {
-			wrong = append(wrong, id)
+			delete(all, id)
 		}
-	}
-	if len(wrong) == 0 {
-		return all
-	}
-	all = maps.Clone(all)
-	for _, id := range wrong {
-		delete(all, id)
 	}
 	return all
 }

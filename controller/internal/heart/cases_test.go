@@ -217,8 +217,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		lock(true)
 		p.Gated, p.Placed = false, true
 		v := view{w: *w}
-		words := v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
-		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
+		p.Words = v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
 	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "copied": // its annotations say that it has begun, and its gate that it has not

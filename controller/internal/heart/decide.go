@@ -170,7 +170,7 @@ func (v *view) state() assignment.State {
 			misled[p.Name] = id
 		}
 	}
-	out.Handover = maps.Clone(v.requests(out))
+	out.Handover = v.requests()
 	// The plan asks for no slot that is free, but for one of another ordinal if its holder is to go.
 	maps.DeleteFunc(out.Handover, func(id int, by string) bool { return !held[id] && wrong(v.named[by], id) })
 	if len(misled) == 0 {

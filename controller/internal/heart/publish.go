@@ -35,6 +35,6 @@ func (v *view) publish(p *pod) {
 		return
 	}
 	if words := v.words(p, p.Version, true); words.Count != p.Count || words.Identity != p.Identity {
-		v.d.Publish = append(v.d.Publish, Publish{Pod: p.Name, Text: p.Text, Words: words})
+		v.d.Publish = append(v.d.Publish, Publish{Pod: p.Name, Words: words})
 	}
 }

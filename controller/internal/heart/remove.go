@@ -90,6 +90,7 @@ func (v *view) holds(p *pod) (id int, has bool) {
 
 // older returns the controller's pods of older revisions, the highest ids first: those that are not available, and the others.
 func (c *census) older(v *view) (broken, working []*pod) {
+	slices.SortFunc(c.holders, func(a, b *pod) int { return cmp.Or(b.id-a.id, cmp.Compare(a.Name, b.Name)) })
 	for _, p := range c.holders {
 		switch {
 		case !p.runs || !p.Owned || v.current(p): // one that was relabelled is of no revision
@@ -98,9 +99,6 @@ func (c *census) older(v *view) (broken, working []*pod) {
 		default:
 			broken = append(broken, p)
 		}
-	}
-	for _, pods := range [][]*pod{broken, working} {
-		slices.SortFunc(pods, func(a, b *pod) int { return cmp.Or(b.id-a.id, cmp.Compare(a.Name, b.Name)) })
 	}
 	return broken, working
 }

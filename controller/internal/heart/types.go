@@ -56,8 +56,8 @@ type Pod struct {
 	Hidden bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
-	// ID, Count and Identity are the annotations that Begin writes. A pod without them never began. Behind its gate, a pod may have those of another.
-	ID, Count, Identity string
+	// Words are what Begin wrote. A pod without them never began. Behind its gate, a pod may have those of another.
+	Words
 }
 
 // Lock is what the list of T3 shows of a live pod.
@@ -103,8 +103,8 @@ type Begin struct {
 
 // Publish tells a pod that has begun the new count.
 type Publish struct {
-	Pod, Text string
-	Words     Words
+	Pod   string
+	Words Words
 }
 
 // Cause says why a pod is removed.

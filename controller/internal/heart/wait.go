@@ -6,17 +6,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// reasonOf says why an agent waits. It changes seldom, because each change is a write.
-func (v *view) reasonOf(p *pod) Reason {
-	switch {
-	case v.d.Plan.TooLarge != nil:
-		return ReasonFull
-	case v.current(p) && v.d.Plan.HandOver.Older > 0:
-		return ReasonRollout
-	}
-	return ReasonSlots
-}
-
 // wait says why the controller's pods and agents without an id wait.
 func (v *view) wait() {
 	for _, p := range v.pods {
@@ -39,14 +28,19 @@ func (v *view) later() {
 	}
 }
 
+// reason says why the pod waits. An agent's changes seldom, because each change is a write.
 func (v *view) reason(p *pod) Reason {
 	o := v.w.Owner
 	_, proposed := v.proposed(p)
 	switch {
 	case p.Terminating:
 		return ReasonTerminating
+	case p.Agent && v.d.Plan.TooLarge != nil:
+		return ReasonFull
+	case p.Agent && v.current(p) && v.d.Plan.HandOver.Older > 0:
+		return ReasonRollout
 	case p.Agent:
-		return v.reasonOf(p)
+		return ReasonSlots
 	case p.OtherGates:
 		return ReasonGates
 	case !p.Gated || p.Placed:

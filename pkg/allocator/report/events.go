@@ -175,7 +175,10 @@ func (o *Events) complain(what string) {
 	before, next := o.complaint, complaint{what: what, at: o.store.Clock.Now()}
 	if before.due(what, next.at) {
 		o.complaint, o.complained = next, true
-		o.leave(waitingEvent(o.pod, what), func() { o.complaint, o.complained = before, false })
+		// Event: the pod has waited for an id for half a minute; the message says what for.
+		// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
+		o.leave(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what},
+			func() { o.complaint, o.complained = before, false })
 	}
 }
 
@@ -229,10 +232,4 @@ func withoutNumbers(text string) string {
 		}
 		return r
 	}, text)
-}
-
-func waitingEvent(pod metav1.OwnerReference, what string) store.KubeEvent {
-	// Event: the pod has waited for an id for half a minute; the message says what for.
-	// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
-	return store.KubeEvent{About: pod, Type: store.EventWarning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what}
 }

@@ -70,10 +70,10 @@ func (s *Store) writeLock(
 	return written, keptOnPod(sent, written)
 }
 
-// Publish sets the annotations of a pod that has begun, if it has this receipt still. Errors: as of SwapLock.
-func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, text string, set map[string]string) (*metav1.PartialObjectMetadata, error) {
+// Publish sets the annotations of a pod that has begun, if it has the same receipt still. Errors: as of SwapLock.
+func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, set map[string]string) (*metav1.PartialObjectMetadata, error) {
 	body, err := encode([]operation{
-		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), text),
+		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), pod.Annotations[receipt.Key]),
 		add(pointer("metadata", annotationsField, CountKey), set[CountKey]), add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
 	})
 	if err != nil {
