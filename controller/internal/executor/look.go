@@ -150,6 +150,7 @@ func (p *pass) see(pods []*corev1.Pod) {
 		p.world.Pods = append(p.world.Pods, q)
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
+	p.world.Rests = p.temper.gathers(p.world.Now) > 0
 	p.recall()
 }
 
