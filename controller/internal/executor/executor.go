@@ -186,7 +186,9 @@ func (p *pass) run(ctx context.Context) error {
 
 // plan decides, and writes the map.
 func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err error) {
-	d = heart.Decide(p.world)
+	if d = heart.Decide(p.world); d.Failing {
+		p.sooner(p.temper.gathers(p.world.Now))
+	}
 	if d.Plan.Next == nil {
 		return d, false, nil
 	}
@@ -195,7 +197,7 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 		return d, true, nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
-	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now(), err)
+	p.temper.proposed(d, p.store.Clock.Now(), err)
 	if err != nil {
 		p.temper.read = store.Owner{}
 		return d, false, fmt.Errorf("plan: %w", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -21,7 +22,7 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 		var k temper
 		for now.Before(end) {
 			if k.damped(now) <= 0 {
-				k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}, now, undone)
+				k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}), now, undone)
 				writes++
 			}
 			now = now.Add(50 * time.Millisecond)
@@ -29,10 +30,10 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 		if writes < 5 || writes > 20 {
 			t.Errorf("%v: %d writes in a minute", undone, writes)
 		}
-		if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}, now, undone); k.damped(now) > 0 {
+		if k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}), now, undone); k.damped(now) > 0 {
 			t.Errorf("%v: another map waits for %s", undone, k.damped(now))
 		}
-		if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}, now, undone); k.damped(now) > 0 {
+		if k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}), now, undone); k.damped(now) > 0 {
 			t.Errorf("%v: another row waits for %s", undone, k.damped(now))
 		}
 	}
@@ -43,9 +44,37 @@ func TestAConflictIsNoReasonToWriteTheMapLater(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var k temper
 	for range 3 {
-		k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}}, now, store.ErrConflict)
+		k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "a"}}), now, store.ErrConflict)
 	}
 	if k.damped(now) > 0 {
 		t.Errorf("the map waits for %s", k.damped(now))
+	}
+}
+
+func decided(next assignment.State) (d heart.Decision) {
+	d.Plan.Next = &next
+	return d
+}
+
+// The pods of a broken revision have new ids all the time, however many they are. The first change is written at once.
+func TestPodsThatFailShareAWriteOfTheMap(t *testing.T) {
+	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	var k temper
+	for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
+		if k.gathers(now) > 0 {
+			continue
+		}
+		d := decided(assignment.State{Slots: assignment.Slots{writes: "a"}})
+		d.Failing = true
+		k.proposed(d, now, nil)
+		if writes++; k.damped(now) > 0 {
+			t.Errorf("what concerns other pods waits for %s", k.damped(now))
+		}
+	}
+	if writes < 8 || writes > 20 {
+		t.Errorf("%d writes in a minute", writes)
+	}
+	if k.proposed(decided(assignment.State{}), now.Add(time.Hour), nil); k.gathers(now.Add(time.Hour)) > 0 {
+		t.Error("a pod that fails for once waits, because another one got an id")
 	}
 }

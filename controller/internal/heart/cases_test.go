@@ -75,6 +75,9 @@ func (w *World) read(line string) error {
 		return nil
 	case "listed":
 		return w.readListed(rest)
+	case "rests":
+		w.Rests = true
+		return nil
 	}
 	return fmt.Errorf("unknown word %q", first)
 }
@@ -206,7 +209,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	case "failed": // its program ended soon after it had got a slot
 		p.Receipt.State, p.Receipt.Rank = receipt.Waits, 2
 	case "gave-up":
-		p.Receipt.State, p.Receipt.Rank = receipt.GaveUp, 1
+		p.Receipt.State, p.Receipt.Rank = receipt.GaveUp, max(1, p.Receipt.Rank)
 	case "waits":
 		p.Receipt.State = receipt.Waits
 	case "unreadable":
@@ -304,6 +307,9 @@ func (w *World) readListed(text string) error {
 // tell returns a decision in words, a line for each thing.
 func tell(d Decision) string {
 	var b strings.Builder
+	if d.Failing {
+		b.WriteString("only for pods that failed\n")
+	}
 	if next := d.Plan.Next; next != nil {
 		b.WriteString("map")
 		for _, id := range next.Slots.IDs() {

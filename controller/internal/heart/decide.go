@@ -20,6 +20,9 @@ func Decide(w World) Decision {
 	if v.d.Plan.Next == nil && len(in.State.Handover) < len(v.next.Handover) {
 		v.d.Plan.Next = &in.State
 	}
+	if v.d.Failing = v.failing(); v.d.Failing && w.Rests {
+		v.d.Plan.Next = nil
+	}
 	if v.d.Plan.Next != nil {
 		v.next = *v.d.Plan.Next
 		v.ids = inverse(v.next.Slots)
@@ -154,6 +157,19 @@ func (v *view) input() proposal.Input {
 		in.Pods = append(in.Pods, q)
 	}
 	return in
+}
+
+// failing reports whether the plan changes the map only for pods whose programs failed. These give ids up and take others without end, and none of them
+// needs its next one within a second.
+func (v *view) failing() bool {
+	plan := v.d.Plan
+	if plan.Next == nil || plan.Partitions.Changed || !maps.Equal(plan.Next.Handover, v.w.Owner.State.Handover) {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(plan.Freed, plan.Filled), func(c proposal.Change) bool {
+		p := v.named[c.Pod]
+		return p == nil || p.Receipt.Failures() == 0
+	})
 }
 
 // state is what the owner says, without entries and requests that name a pod for another slot than that of its ordinal: they were written by hand, or are

@@ -81,6 +81,8 @@ type World struct {
 	Joins   map[int]bool
 	Gathers bool
 	FreeFor time.Duration
+	// Rests says that the map stays as it is for pods whose programs failed, because it changed for such pods a moment ago.
+	Rests bool
 }
 
 // Take locks a slot for a pod. Begun says that its program runs under that id already.
@@ -154,6 +156,8 @@ type Wait struct {
 type Decision struct {
 	// Plan is the plan. What its Next says is written first.
 	Plan proposal.Decision
+	// Failing says that the plan changes the map only for pods whose programs failed. If the map rests for these, it is not to be written now.
+	Failing bool
 	// Take is T2, Confirm asks for T3.
 	Take    []Take
 	Confirm bool
