@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,8 +200,8 @@ func (g *Guard) LetGo(ctx context.Context, id int, forGood bool) (err error) {
 	return nil
 }
 
-// Survey lists the others' Leases. It returns what they lock of the share, and the pod of one that does, or the UID of a pod without a name. If another pod
-// has the own one, its time is over. Errors: as of store.Store.
+// Survey lists the others' Leases. It returns what they lock of the share, and the pod of one that does. If another pod has the own one, its time is
+// over. Errors: as of store.Store.
 func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Others, by string, err error) {
 	var own store.Lease
 	again := func() { others, by, own = duty.Others{}, "", store.Lease{ID: mine.ID} }
@@ -212,7 +211,7 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 			own = l
 		case l.Holder != "" && l.Holder != g.uid && g.see(l) > 0:
 			if locked := l.Receipt.LocksOf(mine.Partitions); !locked.Empty() {
-				others.Partitions, by = others.Partitions.Union(locked), cmp.Or(l.Pod, l.Holder)
+				others.Partitions, by = others.Partitions.Union(locked), l.Pod
 			}
 		}
 	})

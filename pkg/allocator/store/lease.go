@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type Lease struct {
 	// Holder is the UID of the pod that has it, empty if none has. Receipt says what it locks. The annotation receipt.Key has it.
 	Holder  string
 	Receipt receipt.Receipt
-	// Pod is the holder's name, for people.
+	// Pod is the holder's name, for people, or its UID if it says none.
 	Pod string
 	// Lasts is the time from a renewal to the end.
 	Lasts time.Duration
@@ -173,6 +174,7 @@ func leaseOf(u *unstructured.Unstructured, id int) Lease {
 	if l.Pod, l.Holder, named = strings.Cut(holder, holderSeparator); !named {
 		l.Holder = holder
 	}
+	l.Pod = cmp.Or(l.Pod, l.Holder)
 	renewed, _, _ := unstructured.NestedString(u.Object, specField, "renewTime")
 	l.Renewed, _ = time.Parse(time.RFC3339Nano, renewed)
 	var err error
