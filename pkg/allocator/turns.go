@@ -20,7 +20,7 @@ func (a *Allocator) reconsider() {
 		return
 	}
 	p, worth := &a.plans, false
-	p.vacant.See(a.view.owner, a.peers.NeighbourIdle(a.ref), a.clock.Now())
+	p.vacant.See(a.view.owner, map[string]bool{a.peers.NeighbourIdle(a.ref): true}, a.clock.Now())
 	switch {
 	case !a.view.ok() || a.tenure.Stopping.All:
 	case a.tenure.Lock.State == receipt.Locks:

@@ -167,7 +167,7 @@ func (p *pass) recallPartitions() {
 		p.sooner(left)
 	}
 	after := w.Owner.Wish.FailoverAfter
-	m.vacant.SeeAll(p.owner, func(pod string) bool { return idle[pod] }, w.Now)
+	m.vacant.See(p.owner, idle, w.Now)
 	if at := m.vacant.Next(after, w.Now); !at.IsZero() {
 		p.sooner(at.Sub(w.Now))
 	}

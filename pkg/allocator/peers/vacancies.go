@@ -16,13 +16,8 @@ type vacancy struct {
 	since time.Time
 }
 
-// See takes in what is so now. idle is a pod that locks nothing, empty if none is known. A pod that has just got its entry has all the time to take it.
-func (v *Vacancies) See(owner store.Owner, idle string, now time.Time) {
-	v.SeeAll(owner, func(pod string) bool { return pod == idle }, now)
-}
-
-// SeeAll is See with all pods that lock nothing.
-func (v *Vacancies) SeeAll(owner store.Owner, idle func(pod string) bool, now time.Time) {
+// See takes in what is so now. idle has pods that lock nothing. A pod that has just got its entry has all the time to take it.
+func (v *Vacancies) See(owner store.Owner, idle map[string]bool, now time.Time) {
 	row := owner.Record.State.Row
 	if row == nil {
 		v.ids = nil
@@ -31,7 +26,7 @@ func (v *Vacancies) SeeAll(owner store.Owner, idle func(pod string) bool, now ti
 	ids := map[int]vacancy{}
 	for id := range row.Owners {
 		pod := owner.Record.State.Slots[id]
-		if pod != "" && !idle(pod) {
+		if pod != "" && !idle[pod] {
 			continue
 		}
 		since := now

@@ -42,7 +42,7 @@ func TestWhenAnIDIsVacant(t *testing.T) {
 				if s.pod != "" {
 					owner.Record.State.Slots[1] = s.pod
 				}
-				v.See(owner, s.idle, now)
+				v.See(owner, map[string]bool{s.idle: true}, now)
 			}
 			if got := v.Over(30*time.Second, now); !maps.Equal(got, tc.want) {
 				t.Errorf("vacant are %v, want %v", got, tc.want)
