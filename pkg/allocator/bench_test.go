@@ -353,15 +353,15 @@ func seldom(t *testing.T, long time.Duration, times <-chan time.Time) {
 	t.Errorf("%d times, and never %s between two of them", most, long)
 }
 
-// receiptOf is the receipt on a pod, as it stands.
-func (b *bench) receiptOf(pod string) string {
-	return b.api.Get(apifake.Pods, pod).GetAnnotations()[receipt.Key]
+// ownReceipt is the receipt on p0, as it stands.
+func (b *bench) ownReceipt() string {
+	return b.api.Get(apifake.Pods, "p0").GetAnnotations()[receipt.Key]
 }
 
 // noted reports whether the receipt of p0 has tokens, so that its next process knows them.
 func (b *bench) noted(partitions bool) func() bool {
 	return func() bool {
-		text := b.receiptOf("p0")
+		text := b.ownReceipt()
 		return strings.Contains(text, `"token":`) && (!partitions || strings.Contains(text, `"tokens":`))
 	}
 }

@@ -83,7 +83,7 @@ func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b.pod("p0")
 	times := b.times(request(http.MethodPatch, "/pods/p0"))
 	go b.api.Await(t.Context(), func() bool {
-		if b.receiptOf("p0") != "" {
+		if b.ownReceipt() != "" {
 			b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
 		}
 		return false

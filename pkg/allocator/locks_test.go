@@ -38,10 +38,10 @@ func TestWorkBeginsAgainOnlyUnderANewReceiptAfterAFailedWrite(t *testing.T) {
 	b.works("p0", nil)
 	b.scale(0)
 	<-seen
-	before := b.receiptOf("p0")
+	before := b.ownReceipt()
 	b.scale(1)
 	b.until("the id again", has(0))
-	if b.receiptOf("p0") == before {
+	if b.ownReceipt() == before {
 		t.Error("it works under the receipt that a late write may replace")
 	}
 }
@@ -73,7 +73,7 @@ func TestASecondCopyOfAWriteStopsNoWork(t *testing.T) {
 	before := b.shows("p0")
 	twice.Store(true)
 	b.annotate(map[string]string{assignment.PartitionCountKey: "8"})
-	b.await("it takes more", func() bool { return strings.Contains(b.receiptOf("p0"), `"0-7 of 8"`) })
+	b.await("it takes more", func() bool { return strings.Contains(b.ownReceipt(), `"0-7 of 8"`) })
 	b.until("more partitions", worksOn("p0", 8))
 	if now := b.shows("p0"); len(damaged) > 0 || len(stops) > 0 || now.Token != before.Token {
 		t.Errorf("%d stops, other programs are blamed %d times, and the token is %d, before %d", len(stops), len(damaged), now.Token, before.Token)
@@ -89,7 +89,7 @@ func TestTheNextProcessOfAPodShowsTheTokensOfItsLock(t *testing.T) {
 	b.until("partitions", worksOn("p0", 4))
 	b.annotate(map[string]string{assignment.PartitionCountKey: "8"})
 	b.until("more", worksOn("p0", 8))
-	b.await("the receipt says all tokens", func() bool { return strings.Contains(b.receiptOf("p0"), `"4-7":`) })
+	b.await("the receipt says all tokens", func() bool { return strings.Contains(b.ownReceipt(), `"4-7":`) })
 	before := b.shows("p0")
 	p0.kill()
 	b.start("p0", divides)

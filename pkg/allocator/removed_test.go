@@ -41,7 +41,7 @@ func removals() map[string]func(b *bench, edit func(func(annotations map[string]
 		},
 		// A late write may bring the bytes back before the process reads them.
 		"a receipt whose bytes come back": func(b *bench, edit func(func(map[string]string))) {
-			text := b.receiptOf("p0")
+			text := b.ownReceipt()
 			var back sync.Once
 			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/p0") {
