@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -83,6 +84,42 @@ func TestAReceiptOfAnotherPodSaysNothing(t *testing.T) {
 	}
 }
 
+// Ids, numbers of partitions and tokens have limits. A receipt or proposal beyond the first two is damaged, and a token that makes no sense says nothing.
+func TestLimits(t *testing.T) {
+	for id, of := range map[int]int{0: 0, receipt.MaxID: placement.MaxCount} {
+		for _, more := range []int{0, 1} {
+			for _, text := range []string{
+				fmt.Sprintf(`{"uid":"u1","owner":"Deployment/worker","id":%d}`, id+more*(receipt.MaxID+1)),
+				fmt.Sprintf(`{"uid":"u1","owner":"Deployment/worker","id":1,"partitions":"0 of %d"}`, of+more*(placement.MaxCount+1)),
+			} {
+				if _, err := receipt.Parse(text); (err != nil) != (more > 0) {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+			const start = `{"uid":"u1","owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"},"count":`
+			for _, text := range []string{
+				fmt.Sprintf(start+"%d}", id+(receipt.MaxID+2)*more), fmt.Sprintf(start+"%d}", min(id, 1)*(receipt.MaxID+1)+(receipt.MaxID+2)*more),
+				fmt.Sprintf(start+`1,"id":%d}`, id+(receipt.MaxID+1)*more), fmt.Sprintf(start+`1,"id":1,"of":%d}`, of+(placement.MaxCount+1)*more),
+			} {
+				if _, err := receipt.ParseProposal(text); (err != nil) != (more > 0) {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		}
+	}
+	for token, sane := range map[int64]bool{-1: false, 0: false, 1: true, identity.MaxToken: true, identity.MaxToken + 1: false} {
+		const start = `{"uid":"u1","owner":"Deployment/worker","id":1,"partitions":"0-3 of 4"`
+		r, err := receipt.Parse(fmt.Sprintf(start+`,"token":%d,"tokens":{"0":1}}`, token))
+		if err != nil || (r.Token == token && token != 0) != sane || len(r.Tokens) == 1 != sane {
+			t.Errorf("token %d: %+v, %v", token, r, err)
+		}
+		r, err = receipt.Parse(fmt.Sprintf(start+`,"token":1,"tokens":{"0":%d}}`, token))
+		if err != nil || len(r.Tokens) == 1 != sane {
+			t.Errorf("token %d of a partition: %+v, %v", token, r, err)
+		}
+	}
+}
+
 func TestEachDrawDiffers(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
@@ -113,8 +150,13 @@ func TestShares(t *testing.T) {
 	none, two, same := receipt.Nothing(), receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2)}, receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(2, 1)}
 	other := receipt.Share{ID: 3, Of: 8, Partitions: placement.Of(1)}
 	part := receipt.Share{ID: 2, Of: 4, Partitions: placement.Of(2)}
-	if !none.Empty() || two.Empty() || !two.Equal(same) || two.Equal(part) || two.Equal(other) {
-		t.Error("a share is empty without a slot, and equal to itself alone")
+	if !none.Empty() || two.Empty() || !two.Equal(same) {
+		t.Error("a share is empty without a slot, and equal to itself")
+	}
+	for _, differs := range []receipt.Share{{ID: 3, Of: 8, Partitions: two.Partitions}, {ID: 2, Of: 4, Partitions: two.Partitions}, {ID: 2, Of: 8, Partitions: placement.Of(1)}} {
+		if two.Equal(differs) {
+			t.Errorf("%+v is equal to %+v", two, differs)
+		}
 	}
 	if !two.Covers(none) || !two.Covers(part) || part.Covers(two) || two.Covers(other) {
 		t.Error("a share covers nothing at all, and less of the same slot, and no more")
