@@ -70,7 +70,7 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 	fctx, cancel := context.WithCancelCause(ctx)
 	check := func(now Identity) {
 		switch {
-		case i.goesOn(id, now):
+		case i.continues(id, now):
 		case now.Assigned() && now.ID == id.ID && now.Token == id.Token:
 			cancel(ErrCountChanged)
 		default:
@@ -83,7 +83,7 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		now, err := i.await(fctx, func(now Identity) bool { return !i.goesOn(id, now) })
+		now, err := i.await(fctx, func(now Identity) bool { return !i.continues(id, now) })
 		if fctx.Err() == nil {
 			check(now)
 		}
@@ -105,8 +105,8 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 	return slices.ContainsFunc(changes, func(change error) bool { return errors.Is(cause, change) }), err
 }
 
-// goesOn reports whether a function that was called with id may run on when the identity is now.
-func (i *Instance) goesOn(id, now Identity) bool {
+// continues reports whether a function that was called with id may run on when the identity is now.
+func (i *Instance) continues(id, now Identity) bool {
 	if i.options.KeepOnCountChange {
 		now.Count = id.Count
 	}

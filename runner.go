@@ -57,12 +57,12 @@ func (r *runner) publish(now Identity) {
 		r.may[p.Number] = p
 	}
 	for number, call := range r.calls {
-		if _, goesOn := r.may[number]; !goesOn {
+		if _, continues := r.may[number]; !continues {
 			call.cancel(reason(now, number))
 		}
 	}
 	for number := range r.finished {
-		if _, goesOn := r.may[number]; !goesOn {
+		if _, continues := r.may[number]; !continues {
 			delete(r.finished, number)
 		}
 	}
