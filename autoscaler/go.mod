@@ -1,5 +1,6 @@
-// The autoscaler is a module of its own, on top of the strategy external: users of idalloc alone need no client of Kafka.
 module github.com/idalloc/idalloc/autoscaler
+
+// The autoscaler is a module of its own, on top of the strategy external: users of idalloc alone need no client of Kafka.
 
 go 1.26.8
 

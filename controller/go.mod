@@ -1,5 +1,6 @@
-// The controller is a module of its own: programs that link idalloc do not depend on controller-runtime.
 module github.com/idalloc/idalloc/controller
+
+// The controller is a module of its own: programs that link idalloc do not depend on controller-runtime.
 
 go 1.26.8
 
