@@ -23,8 +23,6 @@ import (
 const (
 	// firstGather is how long ids that are to divide partitions are gathered before one plan divides them, and gather if others do so already.
 	firstGather, gather = time.Second, 200 * time.Millisecond
-	// gatherFailing is for how long, and up to twice that, changes of the map are gathered that concern only pods whose programs failed.
-	gatherFailing = 3 * time.Second
 	// batch is how many processes are told something in one pass, beside those whose locks it confirms: locks are not to wait for it.
 	batch = 4 * inFlight
 	// soon is when the others are told.

@@ -187,7 +187,7 @@ func (p *pass) run(ctx context.Context) error {
 // plan decides, and writes the map.
 func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err error) {
 	if d = heart.Decide(p.world); d.Failing {
-		p.sooner(p.temper.gathers(p.world.Now))
+		p.sooner(p.temper.failing.Left(p.world.Now))
 	}
 	if d.Plan.Next == nil {
 		return d, false, nil

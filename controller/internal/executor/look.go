@@ -137,7 +137,7 @@ func (p *pass) see(lists ...*corev1.PodList) {
 		}
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
-	p.world.Rests = p.temper.gathers(p.world.Now) > 0
+	p.world.Rests = p.temper.failing.Left(p.world.Now) > 0
 	p.recall()
 }
 

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
@@ -30,8 +28,8 @@ type temper struct {
 	wrote  assignment.State
 	undone pace.Undone
 	until  time.Time
-	// rests is until when the map stays as it is for pods whose programs failed.
-	rests time.Time
+	// failing is how often in a row the map changed only for pods whose programs failed. What else changes for such pods is gathered for the next write.
+	failing pace.Undone
 	// clashes is how often in a row T3 took slots from pods again: what the plan does not know yet, it knows later.
 	clashes pace.Undone
 	// unkept is how often in a row admission changed a receipt that was written.
@@ -72,16 +70,13 @@ func (x *Executor) calm(ref store.Ref) {
 // damped returns for how long the map is left alone.
 func (t *temper) damped(now time.Time) time.Duration { return t.until.Sub(now) }
 
-// gathers returns for how long what changes for pods whose programs failed is gathered for one write.
-func (t *temper) gathers(now time.Time) time.Duration { return t.rests.Sub(now) }
-
 // proposed takes in a write of the map. One that repeats the last one says that it was undone, be it at once, by an admission webhook.
 func (t *temper) proposed(d heart.Decision, now time.Time, err error) {
 	if errors.Is(err, store.ErrConflict) {
 		return
 	}
 	if d.Failing {
-		t.rests = now.Add(wait.Jitter(gatherFailing, 1))
+		t.failing.Again(now)
 	}
 	next := *d.Plan.Next
 	t.until = time.Time{}

@@ -159,8 +159,8 @@ func (v *view) input() proposal.Input {
 	return in
 }
 
-// failing reports whether the plan changes the map only for pods whose programs failed. These give ids up and take others without end, and none of them
-// needs its next one within a second.
+// failing reports whether the plan changes the map only for pods whose programs failed. These give ids up and take others without end, and one write can
+// serve all of them.
 func (v *view) failing() bool {
 	plan := v.d.Plan
 	if plan.Next == nil || plan.Partitions.Changed || !maps.Equal(plan.Next.Handover, v.w.Owner.State.Handover) {
