@@ -19,6 +19,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -105,6 +106,23 @@ func TestAProcessThatMayNotReadItsOwnerEnds(t *testing.T) {
 		t.Errorf("Run ends with %v", err)
 	}
 	p.done = nil
+}
+
+// No plan gives a slot to a pod that is being deleted, so its process need not say that it ends.
+func TestAWaiterThatEndsWithItsPodWritesNothing(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	b.pod("p1")
+	b.works("p0", nil)
+	b.api.Change(apifake.Pods, "p1", func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(new(metav1.Now())) })
+	waiter := b.start("p1", nil)
+	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
+	b.scale(2)
+	b.until("the count", func(now map[string]identity.Identity) bool { return now["p1"].Count == 2 }) // it has the answer to that write, too
+	waiter.release()
+	if !b.says("p1", receipt.Waits) {
+		t.Error("it has written its receipt once more")
+	}
 }
 
 // No plan gives a slot to a pod whose process ended while it waited.

@@ -66,12 +66,15 @@ func (v *view) listens(p *pod) bool {
 	return p.Agent && (p.Owned || p.Controller == "" && p.Proposal.Owner == v.w.Owner.Owner)
 }
 
-// agent decides what the process of a pod is told, and confirms its lock (T3).
+// agent decides what the process of a pod is told, and confirms its lock (T3). One that ends without a slot need not know why.
 func (v *view) agent(p *pod) {
 	if !v.listens(p) {
 		return
 	}
 	next, text := v.offer(p), ""
+	if p.Terminating && next.Share.Empty() && (!p.Told || p.Proposal.Share.Empty()) {
+		return
+	}
 	if v.unconfirmed(p) {
 		lock, shown := v.byPod[p.Name]
 		switch {
