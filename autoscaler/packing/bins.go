@@ -32,7 +32,7 @@ func (l load) relieved(n int, most int64) (b *bins, pool []int) {
 		b.loads[id] += l.sizes[p]
 	}
 	for id, list := range b.lists {
-		if b.loads[id] > most && len(list) > 1 {
+		if b.loads[id] > most {
 			stay, leave := l.relieve(list, most)
 			b.lists[id], b.loads[id] = stay, l.total(stay)
 			pool = append(pool, leave...)

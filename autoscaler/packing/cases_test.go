@@ -2,6 +2,7 @@ package packing
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/test/cases"
 )
 
-// The cases in testdata are what Pack does by example: from a line for each thing of an Input, it makes owners.
+// The cases in testdata are what Pack does by example: from a line for each thing of an Input, pack makes owners, and count numbers.
 func TestCases(t *testing.T) {
 	cases.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string {
 		return func(t *testing.T, d *datadriven.TestData) string {
@@ -29,6 +30,9 @@ func TestCases(t *testing.T) {
 			if out.Pods != len(out.Owners) {
 				d.Fatalf(t, "%d pods, and %d owners", out.Pods, len(out.Owners))
 			}
+			if d.Cmd == "count" {
+				return fmt.Sprintf("%d pods, at least %d, %g moves", out.Pods, LowerBound(in), Moved(in.Speeds, in.Owners, out.Owners))
+			}
 			text := out.Owners.String()
 			if len(out.Oversized) > 0 {
 				text += fmt.Sprintf(", oversized %v", out.Oversized)
@@ -38,14 +42,18 @@ func TestCases(t *testing.T) {
 	})
 }
 
-// read takes in a word: NAME=NUMBER, id ID=SET, or a speed.
+// read takes in a word: NAME=NUMBER, id ID=SET, a speed, or SPEEDxTIMES.
 func (in *Input) read(word string) (err error) {
 	name, value, named := strings.Cut(word, "=")
 	switch {
 	case !named:
 		var speed float64
-		speed, err = strconv.ParseFloat(word, 64)
-		in.Speeds = append(in.Speeds, speed)
+		times := 1
+		each, more, repeated := strings.Cut(word, "x")
+		if speed, err = strconv.ParseFloat(each, 64); repeated && err == nil {
+			times, err = strconv.Atoi(more)
+		}
+		in.Speeds = append(in.Speeds, slices.Repeat([]float64{speed}, times)...)
 	case name == "capacity":
 		in.Capacity, err = strconv.ParseFloat(value, 64)
 	case name == "margin":

@@ -46,7 +46,7 @@ func without(list, leave []int) []int {
 	for _, p := range leave {
 		leaving[p] = true
 	}
-	rest := make([]int, 0, len(list)-len(leave)+1)
+	rest := make([]int, 0, len(list))
 	for _, p := range list {
 		if !leaving[p] {
 			rest = append(rest, p)
@@ -58,7 +58,7 @@ func without(list, leave []int) []int {
 // leastOfAll tries all sets. Of sets that are as large, one with the fewest partitions is taken.
 func (l load) leastOfAll(list []int, need int64) (sum int64, leave []int) {
 	var sums [1 << few]int64
-	best := 1<<len(list) - 1
+	best := 0
 	sum = math.MaxInt64
 	for set := 1; set < 1<<len(list); set++ {
 		s := sums[set&(set-1)] + l.sizes[list[bits.TrailingZeros(uint(set))]]

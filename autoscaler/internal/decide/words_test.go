@@ -20,8 +20,10 @@ func still(now time.Time, speeds []float64, sets ...placement.Set) decide.Seen {
 
 func TestOnlyAPartitionThatAPodDoesNotWorkOffIsTooLarge(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	for speed, oversized := range map[float64]bool{89: false, 95: false, 100: false, 101: true} {
-		d := (&decide.Decider{Settings: settings()}).Decide(still(now, []float64{speed, 20}, placement.Of(0), placement.Of(1)), now)
+	with := settings()
+	with.Margin = 1
+	for speed, oversized := range map[float64]bool{88: false, 94: false, 99: false, 100: true} {
+		d := (&decide.Decider{Settings: with}).Decide(still(now, []float64{speed, 20}, placement.Of(0), placement.Of(1)), now)
 		if d.Phase != decide.Idle || (len(d.Oversized) > 0) != oversized || d.Warn != oversized {
 			t.Errorf("a partition of %g units/s: %s: %v: %s", speed, d.Phase, d.Oversized, d.Why)
 		}
@@ -30,9 +32,22 @@ func TestOnlyAPartitionThatAPodDoesNotWorkOffIsTooLarge(t *testing.T) {
 
 func TestTheBusiestIDIsNamed(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	d := decide.Decider{Settings: settings()}
-	d.Settings.Min = 3 // so the third one stays
-	if w := d.Decide(still(now, []float64{30, 30, 5}, placement.Of(0, 1), placement.Of(2), placement.Set{}), now); !strings.Contains(w.Why, "the busiest, id 0, has 60 of 100") {
+	with := settings()
+	with.Min, with.Capacity, with.Margin = 3, 20000, 1 // so the third one stays
+	for says, speeds := range map[string][]float64{"id 0, has 12345 of 20000": {12000, 343, 5}, "id 1, has 12346 of 20000": {5, 5, 12345}} {
+		w := (&decide.Decider{Settings: with}).Decide(still(now, speeds, placement.Of(0, 1), placement.Of(2), placement.Set{}), now)
+		if !strings.Contains(w.Why, "the busiest, "+says) {
+			t.Errorf("%s, want %s", w.Why, says)
+		}
+	}
+}
+
+func TestAMoveNamesThreeIDsAndCountsTheOthers(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	s := still(now, make([]float64, 6), placement.Between(0, 5), placement.Set{}, placement.Set{}, placement.Set{}, placement.Set{}, placement.Set{})
+	s.Target = placement.Owners{1: placement.Of(1), 2: placement.Of(2), 3: placement.Of(3), 4: placement.Of(4), 5: placement.Of(5)}
+	w := (&decide.Decider{Settings: settings()}).Decide(s, now)
+	if !strings.HasSuffix(w.Why, "id 2 waits for partition 2 of id 0, id 3 waits for partition 3 of id 0, 2 more ids wait") {
 		t.Error(w.Why)
 	}
 }
