@@ -141,16 +141,19 @@ func lostNode(w *world.World, f Fault, d *dice.Dice) {
 	if slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) || len(w.Nodes) < 2 {
 		return
 	}
-	n.Cut = true
-	switch d.Below(5) {
+	kind := d.Below(5)
+	if kind == 3 { // one that is cut off already stays so: what its processes have not heard yet comes before what is new
+		n.Deaf = true
+	} else {
+		n.Cut = true
+	}
+	switch kind {
 	case 0:
 		w.Crash(n)
 	case 1:
 		w.SuspendNode(n)
 	case 2:
 		n.Mute = true
-	case 3:
-		n.Cut, n.Deaf = false, true
 	}
 	w.After(d.Span(0, 20*time.Second), func() {
 		if (n.Cut || n.Deaf) && !slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) {
