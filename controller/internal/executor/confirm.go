@@ -32,8 +32,7 @@ func (p *pass) confirm(ctx context.Context) error {
 	if err := p.elsewhere(ctx, shown); err != nil {
 		return err
 	}
-	if p.strange {
-		p.temper.strangers = true
+	if p.strange { // the map will name the pod, so the next pass lists, too
 		err = p.list(ctx)
 	}
 	p.world.Locks = locks
