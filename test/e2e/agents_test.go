@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,10 +20,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/test/overlap"
 )
 
 // agentPartitions is a number that three and four pods divide without a rest.
 const agentPartitions = 12
+
+// movingPartitions is what the workload has whose pods come and go.
+const movingPartitions = 24
 
 var _ = Describe("A Deployment for whose sidecars the controller plans", Serial, Ordered, func() {
 	BeforeAll(func(ctx SpecContext) { controllerByManifests(ctx) }, NodeTimeout(patience))
@@ -133,6 +139,34 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 			w.divided(ctx, 3)
 		}
 		w.verify(ctx)
+	}, SpecTimeout(4*patience))
+
+	It("moves partitions beside pods that plan for themselves, and reports how long they rest", func(ctx SpecContext) {
+		for planner, changes := range map[string][]change{"pods": nil, "the controller": {labelled}} {
+			w := prepare(ctx, partitions, 3, changes...)
+			w.divide(movingPartitions)
+			if len(changes) > 0 {
+				w.becomeAgents(ctx)
+			}
+			w.apply(ctx)
+			w.divided(ctx, 3)
+			var rests []time.Duration
+			for _, pods := range []int{5, 2, 4} {
+				since := overlap.Now()
+				w.scale(ctx, strconv.Itoa(pods))
+				w.divided(ctx, pods)
+				report, err := overlap.Check(w.records(since))
+				Expect(err).NotTo(HaveOccurred())
+				for _, s := range report.Slots {
+					if len(s.Holders) > 1 {
+						rests = append(rests, s.MaxGap)
+					}
+				}
+			}
+			Expect(rests).NotTo(BeEmpty())
+			slices.Sort(rests)
+			reportf("moved partitions", "planned by %s: %d rested for %s (median), %s (longest)", planner, len(rests), rests[len(rests)/2], rests[len(rests)-1])
+		}
 	}, SpecTimeout(4*patience))
 })
 
