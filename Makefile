@@ -175,7 +175,7 @@ mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants.t
 mutation: ## Make mutants of PACKAGES by machine and list those that no test of the package notices (see docs/robustness.md).
 	set -e; gremlins=$$(hack/tool $(GREMLINS)); copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; for package in $(PACKAGES); do (cd $$package; \
 	  cp "$$(dirname "$$(go env GOMOD)")"/go.??? "$$copy"; go mod edit -replace github.com/idalloc/idalloc=$(CURDIR) "$$copy/go.mod"; \
-	  GOFLAGS="$$GOFLAGS -count=1 -modfile=$$copy/go.mod" "$$gremlins" unleash --config $(CURDIR)/.gremlins.yaml); done # it copies the module, and ../ is not the repository there; it takes its limit of time from a run that must not be cached
+	  GOFLAGS="$$GOFLAGS -count=1 -short -vet=off -modfile=$$copy/go.mod" "$$gremlins" unleash --config $(CURDIR)/.gremlins.yaml); done # it copies the module, and ../ is not the repository there; it takes its limit of time from a run that must not be cached
 
 .PHONY: e2e
 e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (see hack/e2e).

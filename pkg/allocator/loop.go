@@ -82,6 +82,10 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	case pod.Labels[receipt.AssignLabel] == receipt.ByController:
 		return fmt.Errorf("%w: remove label %s from the pod template, or idalloc from pod %s", ErrAssigned, receipt.AssignLabel, a.o.Pod)
 	}
+	if a.pod == nil && a.o.Left != nil {
+		a.work.left = a.o.Left(string(pod.UID))
+	}
+	a.view = view{told: receipt.Proposal{Share: receipt.Nothing()}}
 	ref, err := a.findOwner(ctx, pod)
 	if err != nil {
 		return err
@@ -97,7 +101,6 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		// Do: take it out of the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
-	a.view = view{told: receipt.Proposal{Share: receipt.Nothing()}}
 	a.tenure = a.tenure.Read(a.lockOn(pod))
 	a.work.resumes(a.tenure, a.receipt(), a.clock.Now())
 	a.hearTold(pod)

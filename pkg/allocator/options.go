@@ -50,7 +50,7 @@ type Options struct {
 	// owned any more. After an error the work continues, and Stop is called again later. It is called from a goroutine of its own. Calls for
 	// different partitions may run side by side. Its context ends with the process, or when the call counts no more.
 	Stop func(context.Context, Stop) error
-	// Left returns what an earlier process of the pod with this UID published last, so that its work may go on. It is called once, by New.
+	// Left returns what an earlier process of the pod with this UID published last, so that its work may go on. It is called by New.
 	// Nil: nothing is left of the work of an earlier process, however that ended.
 	Left func(uid string) identity.Identity
 	// LastStop is the Number of the last Stop of an earlier process of this container, 0 if there was none. Numbers go on from it.

@@ -21,8 +21,19 @@ func (a *Allocator) findOwner(ctx context.Context, pod *metav1.PartialObjectMeta
 	if !a.agent {
 		return watch.Resolve(ctx, a.o.Store, pod)
 	}
-	told, _ := receipt.ProposalOf(pod)
+	told, _ := a.says(pod)
 	return a.refOf(told), nil
+}
+
+// says returns what the controller says on the pod of an agent. If another program removed that, a process that starts has what the one before it
+// published: the owner of the lock on the pod, and its count. All else is in the receipt.
+func (a *Allocator) says(pod *metav1.PartialObjectMetadata) (told receipt.Proposal, ok bool) {
+	told, ok = receipt.ProposalOf(pod)
+	left := a.work.left
+	if r, _ := receipt.Of(pod, left.Owner.String()); !ok && a.view.state == unread && r.State == receipt.Locks {
+		return receipt.Proposal{Owner: left.Owner, Count: left.Count, Share: receipt.Nothing()}, true
+	}
+	return told, ok
 }
 
 func (a *Allocator) refOf(told receipt.Proposal) store.Ref {
@@ -31,7 +42,7 @@ func (a *Allocator) refOf(told receipt.Proposal) store.Ref {
 
 // hearTold takes in what the controller says on the pod of an agent. That is its read of the owner, old or new.
 func (a *Allocator) hearTold(pod *metav1.PartialObjectMetadata) {
-	told, ok := receipt.ProposalOf(pod)
+	told, ok := a.says(pod)
 	if !a.agent || !ok { // what it said last holds
 		return
 	}
@@ -106,7 +117,7 @@ func (a *Allocator) seeTold() duty.View {
 func (a *Allocator) awaits() string {
 	told := a.view.told
 	switch {
-	case a.view.state != seen:
+	case a.view.state != seen || told.UID == "":
 		return fmt.Sprintf("idalloc-controller to write annotation %s on this pod: see whether it runs and knows the workload (kubectl idalloc check, and explain)", receipt.ProposalKey)
 	case told.Count == 0:
 		return fmt.Sprintf("the count to grow: %s is scaled to 0", a.ref)

@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -116,6 +117,36 @@ func TestAnAgentThatIsToldLateResumesUnderItsToken(t *testing.T) {
 	if now := b.shows(agent); now.Token != token {
 		t.Errorf("the token is %d, and was %d", now.Token, token)
 	}
+}
+
+// The same with files: the program works on meanwhile, and the controller may be away.
+func TestAnAgentKeepsWhatItHasWhenTheControllersWordIsRemoved(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.tell(3, receipt.Share{ID: 1}, nil)
+	first := b.works(agent, nil)
+	b.await("the receipt says that it holds the slot", b.noted(false))
+	before := b.shows(agent)
+	first.kill()
+	b.edit(apifake.Pods, agent, func(a map[string]string) { delete(a, receipt.ProposalKey) })
+	var said []identity.Identity
+	b.start(agent, func(o *allocator.Options) {
+		o.Left = func(string) identity.Identity { return before }
+		o.Publish = func(id identity.Identity) {
+			said = append(said, id)
+			b.publish(agent, id)
+		}
+		o.Stop = func(context.Context, allocator.Stop) error {
+			t.Error("its work is told to stop")
+			return nil
+		}
+	})
+	b.until("the id again", has(1))
+	if len(said) != 1 || said[0] != before {
+		t.Errorf("it says %v, and the process before it said %v", said, before)
+	}
+	b.tell(4, receipt.Share{ID: 1}, nil)
+	b.until("the count", func(now map[string]identity.Identity) bool { return now[agent].Assigned() && now[agent].Count == 4 })
 }
 
 func TestAnAgentTakesNothingThatItIsToLetGo(t *testing.T) {

@@ -94,9 +94,6 @@ func (a *Allocator) inherit() {
 	w.paused, w.number = a.o.Paused, a.o.LastStop
 	w.shown = identity.Pending(a.o.Pod, a.o.Namespace)
 	w.shown.Owner = a.ref.Owner()
-	if a.o.Left != nil {
-		w.left = a.o.Left(string(a.o.PodUID))
-	}
 	a.tenure.Working = w.leftBehind()
 	w.failures = a.failuresLeft()
 	a.beginRest()

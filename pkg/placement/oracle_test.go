@@ -64,11 +64,15 @@ func listOf(o Owners, p int) []int {
 
 var full = flag.Bool("full", false, "try all divisions of up to 7 partitions; this needs -timeout 1h") //nolint:gochecknoglobals // a flag of the test
 
-// sizes returns numbers of partitions and of ids to try, up to most partitions with four ids, and up to two more with fewer ids.
+// sizes returns numbers of partitions and of ids to try, up to most partitions with four ids, and up to two more with fewer ids. With -short, as
+// "make mutation" runs the tests hundreds of times, it is one partition less.
 func sizes(most int) [][2]int {
 	const partitions, ids = 7, 4
-	if *full {
+	switch {
+	case *full:
 		most = partitions
+	case testing.Short():
+		most--
 	}
 	var all [][2]int
 	for p := range most + 1 {

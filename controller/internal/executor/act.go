@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -17,14 +18,18 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// each does something for each item, at most as many at a time as there are slots, for all owners together, and returns the first error.
+// each writes something on the pod of each item, at most as many at a time as there are slots, for all owners together, and returns the first error. That
+// a pod is gone is none: the watch says so, too, and a pass comes.
 func each[T any](ctx context.Context, slots chan struct{}, items []T, do func(context.Context, T) error) error {
 	var all errgroup.Group
 	for _, item := range items {
 		slots <- struct{}{}
 		all.Go(func() error {
 			defer func() { <-slots }()
-			return do(ctx, item)
+			if err := do(ctx, item); !errors.Is(err, store.ErrGone) {
+				return err
+			}
+			return nil
 		})
 	}
 	return all.Wait()

@@ -206,7 +206,7 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 	return p.inTurn(ctx, all, func(ctx context.Context, b heart.Propose) error {
 		meta := p.meta(b.Pod)
 		written, err := p.store.SetProposal(ctx, meta, b.Text, b.Next)
-		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
+		if errors.Is(err, store.ErrConflict) {
 			p.metrics.conflicts.Inc()
 			p.writing.Lock()
 			defer p.writing.Unlock()

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -113,27 +114,46 @@ func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
 	}
 }
 
-// conflicts answers every write with 409, as the API server does when others write the object again and again.
-type conflicts struct{}
-
-func (conflicts) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`))
-	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
+// refusal answers every request with this status.
+type refusal struct {
+	code   int
+	reason metav1.StatusReason
 }
 
-// A kubelet writes the status of a pod, of which no pass hears.
-func TestAnAgentWhosePodChangedMeanwhileIsToldAgain(t *testing.T) {
-	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: conflicts{}}, clock.RealClock{})
+func (a refusal) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := io.NopCloser(strings.NewReader(fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"details":{"name":"a","kind":"pods"}}`, a.reason, a.code)))
+	return &http.Response{StatusCode: a.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
+}
+
+// refused is a pass that knows pod a, whose writes are all answered so.
+func refused(t *testing.T, answer refusal) *pass {
+	t.Helper()
+	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: answer}, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := passOf(t, nil)
 	p.store, p.slots, p.metrics = s, make(chan struct{}, 1), NewMetrics(time.Now)
 	p.metas["a"] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "shop", UID: "u", ResourceVersion: "1"}}
-	if err := p.propose(t.Context(), []heart.Propose{{Pod: "a", Next: receipt.Proposal{UID: "u", Share: receipt.Nothing()}}}); err != nil {
-		t.Fatal(err)
+	return p
+}
+
+// A kubelet writes the status of a pod, of which no pass hears. That a pod is gone, the watch says, too.
+func TestAnAgentWhosePodChangedMeanwhileIsToldAgain(t *testing.T) {
+	for again, answer := range map[bool]refusal{true: {http.StatusConflict, metav1.StatusReasonConflict}, false: {http.StatusNotFound, metav1.StatusReasonNotFound}} {
+		p := refused(t, answer)
+		if err := p.propose(t.Context(), []heart.Propose{{Pod: "a", Next: receipt.Proposal{UID: "u", Share: receipt.Nothing()}}}); err != nil {
+			t.Error(err)
+		}
+		if (p.after > 0) != again {
+			t.Errorf("%s: the next pass comes after %s", answer.reason, p.after)
+		}
 	}
-	if p.after == 0 {
-		t.Error("no pass comes again")
+}
+
+func TestAPodThatIsGoneFailsNoPass(t *testing.T) {
+	p := refused(t, refusal{http.StatusNotFound, metav1.StatusReasonNotFound})
+	if err := p.publish(t.Context(), []heart.Publish{{Pod: "a"}}); err != nil {
+		t.Error(err)
 	}
 }
