@@ -197,7 +197,7 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 		return d, true, nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
-	p.temper.proposed(d, p.store.Clock.Now(), err)
+	p.temper.proposed(p.owner.Record.State, d, p.store.Clock.Now(), err)
 	if err != nil {
 		p.temper.read = store.Owner{}
 		return d, false, fmt.Errorf("plan: %w", err)
