@@ -156,9 +156,8 @@ func (p *pass) run(ctx context.Context) error {
 		d.Take = nil
 	}
 	if len(d.Take)+len(d.Withdraw) > 0 {
-		if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
-			p.temper.unkept.Again(p.store.Clock.Now())
-		}
+		err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
+		p.temper.took(d.Take, p.store.Clock.Now(), err)
 		d = heart.Decide(p.world)
 	}
 	if d.Confirm {

@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ type temper struct {
 	failing pace.Undone
 	// clashes is how often in a row T3 took slots from pods again: what the plan does not know yet, it knows later.
 	clashes pace.Undone
-	// unkept is how often in a row admission changed a receipt that was written.
+	// unkept is how often in a row admission changed a receipt that was written, or another writer that of a pod that runs.
 	unkept pace.Undone
 	memory memory
 	// news counts what the controller has heard of the owner that it did not tell a process itself.
@@ -85,4 +86,11 @@ func (t *temper) proposed(is assignment.State, d heart.Decision, now time.Time, 
 		t.failing.Again(now)
 	}
 	t.wrote = next
+}
+
+// took takes in what T2 wrote. A pod that runs had a receipt, which another writer changed.
+func (t *temper) took(takes []heart.Take, now time.Time, err error) {
+	if errors.Is(err, store.ErrNotKept) || slices.ContainsFunc(takes, func(t heart.Take) bool { return t.Begun }) {
+		t.unkept.Again(now)
+	}
 }

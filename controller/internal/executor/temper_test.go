@@ -112,6 +112,23 @@ func TestAMapThatAPeerWritesIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
+// A program that removes what pods do not have by their template meets each write of the receipt of a pod that runs. A pod that begins waits for no one.
+func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
+	for begun, most := range map[bool]int{true: 20, false: 1200} {
+		now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+		var k temper
+		for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
+			if k.unkept.Left(now) <= 0 {
+				k.took([]heart.Take{{Pod: "a", Begun: begun}}, now, nil)
+				writes++
+			}
+		}
+		if writes < 5 || writes > most || !begun && writes < most {
+			t.Errorf("%d writes in a minute, of a pod that has begun: %t", writes, begun)
+		}
+	}
+}
+
 // Another write came first. The owner is read, and the plan is written at once.
 func TestAConflictIsNoReasonToWriteTheMapLater(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
