@@ -2,7 +2,6 @@ package allocator
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -47,11 +46,12 @@ type plans struct {
 	unsureAt time.Time
 	// reservedSince is when this waiter first saw a free slot that it must leave to others.
 	reservedSince time.Time
-	// undone is how often others undid what pods wrote. The last write of this process changed was to wrote. heardUndone says that it has heard
-	// since that something was undone.
+	// undone is how often others undid what pods wrote. The last write of this process was wrote, and the row was what was before. heardUndone says that
+	// it has heard since that something was undone.
 	undone      pace.Undone
 	heardUndone bool
-	was, wrote  assignment.State
+	wrote       assignment.State
+	was         *assignment.Row
 	// vainUntil is until when a plan about partitions is not made again, or one that the streams alone speak for, or this pod's receipt as it knows it.
 	// again is the back-off of the latter two: the streams may lag behind the lists.
 	vainUntil time.Time
@@ -122,19 +122,13 @@ func (a *Allocator) hearUndone(before, now store.Owner) {
 	}
 }
 
-// noteUndone takes in a write, and that it repeats a part of the last one, which others undid. It may have been heard of already.
+// noteUndone takes in a write, and that it changes again what others undid of the last one. It may have been heard of already.
 func (a *Allocator) noteUndone(is, next assignment.State) {
 	p := &a.plans
-	repeats := func(was, wrote, is, next assignment.Slots) bool {
-		return slices.ContainsFunc(slices.Concat(is.IDs(), next.IDs()), func(id int) bool {
-			return is[id] != next[id] && was[id] != wrote[id] && wrote[id] == next[id]
-		})
-	}
-	if !p.heardUndone && (repeats(p.was.Slots, p.wrote.Slots, is.Slots, next.Slots) || repeats(p.was.Handover, p.wrote.Handover, is.Handover, next.Handover) ||
-		!is.Row.Same(next.Row) && !p.was.Row.Same(p.wrote.Row) && p.wrote.Row.Same(next.Row)) {
+	if !p.heardUndone && (p.wrote.Undone(is, next) || !is.Row.Same(next.Row) && !p.was.Same(p.wrote.Row) && p.wrote.Row.Same(next.Row)) {
 		a.undone()
 	}
-	p.was, p.wrote, p.heardUndone = is, next, false
+	p.was, p.wrote, p.heardUndone = is.Row, next, false
 }
 
 // undone has the next turns of this process come later, whatever it is.

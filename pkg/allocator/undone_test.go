@@ -3,6 +3,7 @@ package allocator_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -75,6 +76,35 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 			undo(b, func(a map[string]string) bool {
 				named := strings.Contains(a[assignment.Key], "ghost")
 				a[assignment.Key] = `{"0":"p0","1":"ghost"}`
+				return !named
+			})
+			b.pod("new")
+			b.start("new", nil)
+		},
+		"another holder's entry is removed each time, while a pod waits": func(b *bench) {
+			b.scale(3)
+			b.works("p1", nil)
+			b.works("p2", nil)
+			next := 0
+			undo(b, func(a map[string]string) bool {
+				slots, err := assignment.ParseSlots(a[assignment.Key])
+				whole := err == nil && len(slots) == 3
+				if whole {
+					delete(slots, next%3)
+					a[assignment.Key] = slots.Encode()
+					next++
+				}
+				return whole
+			})
+			b.pod("new")
+			b.start("new", nil)
+		},
+		"another dead pod is named each time, for another slot": func(b *bench) {
+			next := 1
+			undo(b, func(a map[string]string) bool {
+				named := strings.Contains(a[assignment.Key], "ghost")
+				a[assignment.Key] = fmt.Sprintf(`{"0":"p0","%d":"ghost-%d"}`, next, next)
+				next++
 				return !named
 			})
 			b.pod("new")

@@ -3,12 +3,14 @@ package simulation
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -86,7 +88,9 @@ type options struct {
 	first, seed uint64
 	minutes     float64
 	workers     int
-	pass        []string // more flags
+	// patience is how long a program may need for a history, in real time. 0 is for ever.
+	patience time.Duration
+	pass     []string // more flags
 	// failed is told of each broken promise when it is found, and progress of how far it is, once in a while. They may be nil.
 	failed   func(r Result)
 	progress func(so string)
@@ -117,7 +121,7 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 			args = append(args, "-seeds="+strconv.Itoa((o.seeds+workers-1-i)/workers))
 		}
 		running.Go(func() {
-			busy, err := playIn(ctx, program, args, func(r Result) {
+			busy, err := playIn(ctx, program, args, o.patience, func(r Result) {
 				mu.Lock()
 				defer mu.Unlock()
 				total.add(r)
@@ -140,8 +144,9 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 	return total, errors.Join(failed...)
 }
 
-// playIn plays in one program, and hands on what it says as soon as it says it. It blocks until the program has ended.
-func playIn(ctx context.Context, program string, args []string, add func(Result)) (busy time.Duration, err error) {
+// playIn plays in one program, and hands on what it says as soon as it says it. It blocks until the program has ended. It kills one that
+// needs longer than patience for a history.
+func playIn(ctx context.Context, program string, args []string, patience time.Duration, add func(Result)) (busy time.Duration, err error) {
 	results, write, err := os.Pipe()
 	if err != nil {
 		return 0, err
@@ -157,7 +162,13 @@ func playIn(ctx context.Context, program string, args []string, add func(Result)
 	if err != nil {
 		return 0, errors.Join(err, results.Close())
 	}
-	begun, ended, err := hear(results, add)
+	patience = cmp.Or(patience, math.MaxInt64)
+	late := time.AfterFunc(patience, func() { _ = worker.Process.Kill() })
+	defer late.Stop()
+	begun, ended, err := hear(results, func(r Result) {
+		late.Reset(patience)
+		add(r)
+	})
 	_ = results.Close() // a worker that is not done finds that the reader has closed
 	failed := worker.Wait()
 	busy = worker.ProcessState.UserTime() + worker.ProcessState.SystemTime()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/overlay"
 )
@@ -108,6 +109,9 @@ func (c caught) row(m mutant) string {
 	return fmt.Sprintf("| %-26s | %5s | %6d | %s |", m.name, strconv.Itoa(c.seeds), c.seed, how[:min(len(how), width)])
 }
 
+// endless is how long a history takes that never ends. Others take well under ten seconds.
+const endless = 2 * time.Minute
+
 // huntIn builds the mutant in dir and plays at most this many seeds until a promise is broken. The program gets the flags, too.
 func (s *Suite) huntIn(ctx context.Context, m mutant, root, dir string, flags ...string) (caught, error) {
 	extra, err := m.changed(root)
@@ -119,7 +123,7 @@ func (s *Suite) huntIn(ctx context.Context, m mutant, root, dir string, flags ..
 		return caught{}, err
 	}
 	return catch(ctx, program, options{
-		seeds: s.mutantSeeds, first: s.first, pass: append([]string{"-faults=" + m.faults, "-profile=" + m.profile}, flags...),
+		seeds: s.mutantSeeds, first: s.first, patience: endless, pass: append([]string{"-faults=" + m.faults, "-profile=" + m.profile}, flags...),
 	})
 }
 

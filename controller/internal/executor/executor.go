@@ -156,9 +156,8 @@ func (p *pass) run(ctx context.Context) error {
 		d.Take = nil
 	}
 	if len(d.Take)+len(d.Withdraw) > 0 {
-		if err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw)); errors.Is(err, store.ErrNotKept) {
-			p.temper.unkept.Again(p.store.Clock.Now())
-		}
+		err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
+		p.temper.took(d.Take, p.store.Clock.Now(), err)
 		d = heart.Decide(p.world)
 	}
 	if d.Confirm {
@@ -197,7 +196,7 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 		return d, true, nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
-	p.temper.proposed(d, p.store.Clock.Now(), err)
+	p.temper.proposed(p.owner.Record.State, d, p.store.Clock.Now(), err)
 	if err != nil {
 		p.temper.read = store.Owner{}
 		return d, false, fmt.Errorf("plan: %w", err)

@@ -2,8 +2,8 @@ package executor
 
 import (
 	"errors"
-	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +24,7 @@ type temper struct {
 	strangers bool
 	// seen has the names of pods that the cache has or had, of those that live or that the map names still.
 	seen map[string]bool
-	// wrote is the map as it was written last. One that was undone is not repeated at once each time: the next one comes at until.
+	// wrote is the map as it was written last. What was undone is not written again at once each time: the next write comes at until.
 	wrote  assignment.State
 	undone pace.Undone
 	until  time.Time
@@ -32,7 +32,7 @@ type temper struct {
 	failing pace.Undone
 	// clashes is how often in a row T3 took slots from pods again: what the plan does not know yet, it knows later.
 	clashes pace.Undone
-	// unkept is how often in a row admission changed a receipt that was written.
+	// unkept is how often in a row admission changed a receipt that was written, or another writer that of a pod that runs.
 	unkept pace.Undone
 	memory memory
 	// news counts what the controller has heard of the owner that it did not tell a process itself.
@@ -70,19 +70,27 @@ func (x *Executor) calm(ref store.Ref) {
 // damped returns for how long the map is left alone.
 func (t *temper) damped(now time.Time) time.Duration { return t.until.Sub(now) }
 
-// proposed takes in a write of the map. One that repeats the last one says that it was undone, be it at once, by an admission webhook.
-func (t *temper) proposed(d heart.Decision, now time.Time, err error) {
+// proposed takes in a write of the map. One that changes again what others have changed since the last one says that it was undone, be it at once, by an
+// admission webhook, or so fast that the next write meets the next change.
+func (t *temper) proposed(is assignment.State, d heart.Decision, now time.Time, err error) {
+	next := *d.Plan.Next
+	t.until = time.Time{}
+	if t.wrote.Undone(is, next) || !is.Row.Same(t.wrote.Row) && !next.Row.Same(is.Row) {
+		t.undone.Again(now)
+		t.until = now.Add(t.undone.Damping())
+	}
 	if errors.Is(err, store.ErrConflict) {
 		return
 	}
 	if d.Failing {
 		t.failing.Again(now)
 	}
-	next := *d.Plan.Next
-	t.until = time.Time{}
-	if maps.Equal(next.Slots, t.wrote.Slots) && maps.Equal(next.Handover, t.wrote.Handover) && next.Row.Same(t.wrote.Row) {
-		t.undone.Again(now)
-		t.until = now.Add(t.undone.Damping())
-	}
 	t.wrote = next
+}
+
+// took takes in what T2 wrote. A pod that runs had a receipt, which another writer changed.
+func (t *temper) took(takes []heart.Take, now time.Time, err error) {
+	if errors.Is(err, store.ErrNotKept) || slices.ContainsFunc(takes, func(t heart.Take) bool { return t.Begun }) {
+		t.unkept.Again(now)
+	}
 }

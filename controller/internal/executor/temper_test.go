@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 		var k temper
 		for now.Before(end) {
 			if k.damped(now) <= 0 {
-				k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}), now, undone)
+				k.proposed(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}), now, undone)
 				writes++
 			}
 			now = now.Add(50 * time.Millisecond)
@@ -30,11 +31,100 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 		if writes < 5 || writes > 20 {
 			t.Errorf("%v: %d writes in a minute", undone, writes)
 		}
-		if k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}), now, undone); k.damped(now) > 0 {
+		if k.proposed(k.wrote, decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}), now, undone); k.damped(now) > 0 {
 			t.Errorf("%v: another map waits for %s", undone, k.damped(now))
 		}
-		if k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}), now, undone); k.damped(now) > 0 {
+		if k.proposed(k.wrote, decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}), now, undone); k.damped(now) > 0 {
 			t.Errorf("%v: another row waits for %s", undone, k.damped(now))
+		}
+	}
+}
+
+// A program that changes the map all the time in ever new ways is not answered each time at once, be it that its next change comes before the answer.
+func TestAMapThatIsUndoneInEverNewWaysIsWrittenLaterEachTime(t *testing.T) {
+	row := func(id int) *assignment.Row {
+		return &assignment.Row{Count: 8, Strategy: placement.DefaultName, Owners: placement.Owners{id: placement.Between(0, 7)}}
+	}
+	whole := func(i int) assignment.State {
+		return assignment.State{Slots: assignment.Slots{i % 3: "a", (i + 1) % 3: "b", (i + 2) % 3: "c"}}
+	}
+	ghost := fmt.Sprintf
+	for name, undoes := range map[string]func(i int) (is, next assignment.State){
+		"all is removed, and pods get other slots each time": func(i int) (is, next assignment.State) { return is, whole(i) },
+		"another entry is removed each time": func(i int) (is, next assignment.State) {
+			is, next = whole(0), whole(0)
+			delete(is.Slots, i%3)
+			return is, next
+		},
+		"another pod that is not there is named each time": func(i int) (is, next assignment.State) {
+			is, next = whole(0), whole(0)
+			is.Slots[3+i] = ghost("ghost-%d", i)
+			return is, next
+		},
+		"another pod that is not there asks each time": func(i int) (is, next assignment.State) {
+			is, next = whole(0), whole(0)
+			is.Handover = assignment.Slots{i % 3: ghost("ghost-%d", i)}
+			return is, next
+		},
+		"pods come and go meanwhile": func(i int) (is, next assignment.State) {
+			next = whole(0)
+			next.Slots[3] = ghost("pod-%d", i)
+			return is, next
+		},
+		"another row is put there each time": func(i int) (is, next assignment.State) {
+			is, next = whole(0), whole(0)
+			is.Row, next.Row = row(3*i), row(3*i+1)
+			return is, next
+		},
+	} {
+		for _, err := range []error{nil, store.ErrConflict} {
+			now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+			var k temper
+			k.proposed(whole(0), decided(whole(0)), now, nil)
+			for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
+				if k.damped(now) <= 0 {
+					is, next := undoes(writes + 1)
+					k.proposed(is, decided(next), now, err)
+					writes++
+				}
+			}
+			if writes < 5 || writes > 20 {
+				t.Errorf("%s (%v): %d writes in a minute", name, err, writes)
+			}
+		}
+	}
+}
+
+// A peer plans, too. What it wrote stays, and no write of the controller waits for that.
+func TestAMapThatAPeerWritesIsWrittenAtOnce(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	var k temper
+	state := assignment.State{Slots: assignment.Slots{}}
+	for i := range 20 {
+		state.Slots = maps.Clone(state.Slots)
+		state.Slots[2*i] = fmt.Sprintf("peer-%d", i)
+		next := assignment.State{Slots: maps.Clone(state.Slots)}
+		next.Slots[2*i+1] = fmt.Sprintf("gated-%d", i)
+		if k.proposed(state, decided(next), now, nil); k.damped(now) > 0 {
+			t.Fatalf("after %d writes of a peer the map waits for %s", i, k.damped(now))
+		}
+		state, now = next, now.Add(time.Second)
+	}
+}
+
+// A program that removes what pods do not have by their template meets each write of the receipt of a pod that runs. A pod that begins waits for no one.
+func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
+	for begun, most := range map[bool]int{true: 20, false: 1200} {
+		now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+		var k temper
+		for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
+			if k.unkept.Left(now) <= 0 {
+				k.took([]heart.Take{{Pod: "a", Begun: begun}}, now, nil)
+				writes++
+			}
+		}
+		if writes < 5 || writes > most || !begun && writes < most {
+			t.Errorf("%d writes in a minute, of a pod that has begun: %t", writes, begun)
 		}
 	}
 }
@@ -44,7 +134,7 @@ func TestAConflictIsNoReasonToWriteTheMapLater(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var k temper
 	for range 3 {
-		k.proposed(decided(assignment.State{Slots: assignment.Slots{0: "a"}}), now, store.ErrConflict)
+		k.proposed(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}}), now, store.ErrConflict)
 	}
 	if k.damped(now) > 0 {
 		t.Errorf("the map waits for %s", k.damped(now))
@@ -67,7 +157,7 @@ func TestPodsThatFailShareWritesOfTheMap(t *testing.T) {
 		}
 		d := decided(assignment.State{Slots: assignment.Slots{len(writes): "a"}})
 		d.Failing = true
-		k.proposed(d, now.Add(after), nil)
+		k.proposed(k.wrote, d, now.Add(after), nil)
 		if writes = append(writes, after); k.damped(now.Add(after)) > 0 {
 			t.Errorf("what concerns other pods waits for %s", k.damped(now.Add(after)))
 		}
@@ -76,7 +166,7 @@ func TestPodsThatFailShareWritesOfTheMap(t *testing.T) {
 		t.Errorf("writes in a minute: %s", writes)
 	}
 	now = now.Add(time.Hour)
-	if k.proposed(decided(assignment.State{}), now, nil); k.failing.Left(now) > 0 {
+	if k.proposed(k.wrote, decided(assignment.State{}), now, nil); k.failing.Left(now) > 0 {
 		t.Error("a pod that fails for once waits, because another one got an id")
 	}
 }
