@@ -52,8 +52,8 @@ func (p *planner) ask() {
 	}
 	h := &p.d.HandOver
 	able := p.survey()
-	if p.in.Central && p.in.Rollout.Current && p.in.Rollout.MaxUnavailable > 0 {
-		return // the Deployment ends older pods by itself, and a request would be one write more for each
+	if p.in.Rollout.Ends {
+		return
 	}
 	asking := make(map[string]bool, len(p.next.Handover))
 	for _, name := range p.next.Handover {
