@@ -48,6 +48,9 @@ func (p *inPod) options(needsDir bool, fenceAfter time.Duration) (agent.Options,
 	if err != nil {
 		return agent.Options{}, err
 	}
+	if p.timeout < 0 {
+		return agent.Options{}, cli.Usagef("--timeout %s: use 0 or more", p.timeout)
+	}
 	pod, namespace := cmp.Or(p.podName, os.Getenv("POD_NAME")), cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"))
 	if pod == "" || namespace == "" {
 		// Error: exit code 2: a variable is missing.

@@ -65,6 +65,9 @@ func (w *watcher) run(ctx context.Context) error {
 	if hooks.Fence, err = w.fence.check(); err != nil {
 		return err
 	}
+	if w.moveDelay < 0 {
+		return cli.Usagef("--move-delay %s: use 0 or more", w.moveDelay)
+	}
 	o, err := w.options(true, w.fence.after)
 	if err != nil {
 		return err

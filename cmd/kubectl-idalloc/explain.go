@@ -26,13 +26,13 @@ permissions of its service account, as far as you may. It changes nothing.`,
 		Example:           "  kubectl idalloc explain worker-6dc99c5c6-x55m7 -n prod",
 		ValidArgsFunction: g.completePods,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			pod := strings.TrimPrefix(strings.TrimPrefix(strings.Join(args, " "), "pods/"), "pod/")
+			if len(args) != 1 || strings.Contains(pod, "/") {
 				return cli.Usagef("name one pod, for example worker-6dc99c5c6-x55m7")
 			}
 			if err := o.Check(); err != nil {
 				return err
 			}
-			pod := strings.TrimPrefix(strings.TrimPrefix(args[0], "pods/"), "pod/")
 			s, namespace, err := g.connect()
 			if err != nil {
 				return err

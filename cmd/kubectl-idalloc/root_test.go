@@ -27,6 +27,7 @@ func TestUsage(t *testing.T) {
 		"get deploy/a -o xml":              "use table, wide, json, yaml, name",
 		"get deploy/a -o jsonpath={":       "unclosed action",
 		"explain":                          "name one pod",
+		"explain deploy/a":                 "name one pod",
 		"top --interval=1ms":               "500ms or more",
 		"enable deploy/a --dry-run=always": "use none, client or server",
 		"version x":                        "takes no arguments",

@@ -39,7 +39,7 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reasons, err := reasons(root, "pkg/allocator")
+	reasons, err := reasons(root, "pkg/allocator", "controller/internal/executor")
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +50,7 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	b.WriteString(messagesIntro)
 	for _, part := range []struct{ title, says, kind, head string }{
 		{"Log messages", "At `--v=0`, the default, each line is something that an operator may act on.", logMessage, "message"},
-		{"Events", "`WaitingForSlot`, `SlotTaken`, `IDLost` and `PartitionsPaused` are on a pod, the others on the workload. Those that are Normal say so.", eventMessage, "reason"},
+		{"Events", "`GateMissing`, `IDLost`, `OwnerUnknown`, `PartitionsPaused`, `SlotTaken` and `WaitingForSlot` are on a pod, `PodRemoved` on both, the others on the workload. Those that are Normal say so.", eventMessage, "reason"},
 		{"Errors", "A command ends with one of these sentences on standard error. Names and numbers stand in place of `…`.", errorMessage, "sentence"},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", part.title, part.says, tableOf(part.head, said[part.kind]))
@@ -120,12 +120,11 @@ func explained(root string) (map[string][]message, error) {
 		if err != nil {
 			return nil, err
 		}
-		literals := map[int]string{} // the first one of each line
+		literals := map[int][]string{} // by line
 		ast.Inspect(file, func(n ast.Node) bool {
 			if text, ok := literal(n); ok {
-				if line := files.Position(n.Pos()).Line; literals[line] == "" {
-					literals[line] = text
-				}
+				line := files.Position(n.Pos()).Line
+				literals[line] = append(literals[line], text)
 			}
 			logged = append(logged, logs(n)...)
 			return true
@@ -137,11 +136,11 @@ func explained(root string) (map[string][]message, error) {
 					continue
 				}
 				end := files.Position(group.End())
-				text, there := literals[end.Line+1]
-				if !there {
+				i := slices.IndexFunc(literals[end.Line+1], func(text string) bool { return text != "" && (kind != eventMessage || camel.MatchString(text)) })
+				if i < 0 {
 					return nil, fmt.Errorf("%s:%d: the comment stands above a line without a message", path, end.Line)
 				}
-				said[kind] = append(said[kind], explain(verb.ReplaceAllString(text, "…"), says))
+				said[kind] = append(said[kind], explain(verb.ReplaceAllString(literals[end.Line+1][i], "…"), says))
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func keys(_ context.Context, root string) (string, error) {
 	}
 	var own, injection [][]string
 	for _, m := range regexp.MustCompile("(?m)^\\| (?:label |annotation )?`([^`]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(text), -1) {
-		if inCode[m[1]] {
+		if inCode[m[1]] || strings.HasPrefix(m[1], "idalloc.dev/") {
 			own = append(own, []string{code(m[1]), strings.TrimSuffix(m[2], ", see below")})
 			delete(inCode, m[1])
 		}
@@ -60,7 +60,7 @@ func keys(_ context.Context, root string) (string, error) {
 		}
 	}
 	err = constants(root, "internal/inject", func(key, comment string) {
-		if isKey.MatchString(key) {
+		if isKey.MatchString(key) && !slices.ContainsFunc(own, func(row []string) bool { return row[0] == code(key) }) {
 			injection = append(injection, []string{code(key), comment})
 		}
 	})

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"errors"
+	"cmp"
 
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -23,7 +23,7 @@ func open(dir string, o allocator.Options) (v *volume, current identity.Identity
 	there, found, err := v.ours()
 	if err != nil || !found || (v.uid != "" && v.Pod() != v.uid) {
 		v.left = v.none
-		return v, v.none, errors.Join(err, v.clear())
+		return v, v.none, cmp.Or(v.clear(), err)
 	}
 	if v.left = there; v.uid == "" {
 		return v, v.none, nil // an earlier pod of the same name may have published it; claim finds out
@@ -48,9 +48,10 @@ func (v *volume) adopt(uid string) error {
 	return v.SetPod(uid)
 }
 
-// clear removes what another pod left.
+// clear removes what another pod left. All of it fails for the same reason, if it does, so one error is enough.
 func (v *volume) clear() error {
-	return errors.Join(v.Note(identity.Identity{}), v.SetPaused(false), v.Publish(v.none))
+	noted, resumed, published := v.Note(identity.Identity{}), v.SetPaused(false), v.Publish(v.none)
+	return cmp.Or(published, noted, resumed)
 }
 
 // empty publishes that the pod has no id. It is for a pod that does not exist any more.

@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -67,5 +68,16 @@ func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	must(t, s.adopt("uid-2"))
 	if hasID(t, dir) {
 		t.Error("the id of an earlier pod of the same name is in force")
+	}
+}
+
+// A person reads it as the last word of a container.
+func TestADirectoryThatCannotBeUsedIsOneSentence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, dir := range []string{file, filepath.Join(file, "below"), "/proc/idalloc"} {
+		if _, _, err := open(dir, allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID}); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error is %v, want one line", dir, err)
+		}
 	}
 }

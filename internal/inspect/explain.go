@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -92,8 +93,11 @@ func (f *facts) explain(name string, start []string) Explanation {
 		e.Reasons = slices.Concat(f.outlook(p, id), start, f.found(name, false))
 	case named && f.proposed(id):
 		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s has not locked it yet; that takes a moment", f.owner, id, p.locker())
-		if bars := f.bars(id, name); p.Receipt.Strict && bars != "" {
+		// The first receipt of a strict pod comes after its Lease, so one that waits for that may have none.
+		if bars := f.bars(id, name); bars != "" && p.Receipt.Strict {
 			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")
+		} else if bars != "" && p.Receipt.State == receipt.None {
+			e.Reasons = append(e.Reasons, bars+": if the pod is strict, it takes the id after that")
 		}
 		e.Reasons = slices.Concat(e.Reasons, start, f.found(name, false))
 	case p.Terminating:

@@ -109,5 +109,8 @@ func (o *options) run(ctx context.Context) error {
 	if err := executor.Setup(ctx, mgr, config, kinds, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
+	if err := executor.Permitted(ctx, mgr.GetAPIReader(), mapper, kinds, o.namespace, clock.RealClock{}); err != nil {
+		return err
+	}
 	return mgr.Start(ctx)
 }

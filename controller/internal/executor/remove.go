@@ -58,11 +58,11 @@ func (p *pass) removeOne(ctx context.Context, r heart.Removal) error {
 		p.metrics.removed(r.Cause)
 		// Log: the controller removed a pod; an Event of the pod says the same.
 		p.log.Info("pod removed", "pod", r.Pod, "id", r.ID, "cause", r.Cause)
-		// Event: the controller removed a pod so that another one gets its id, or because its id was above the count.
+		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. Of each minute, the workload
+		// has the first one.
 		// Do: nothing; idalloc.dev/evict says how many at a time.
 		p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: r.Pod, UID: meta.UID}, store.EventNormal, "PodRemoved",
 			fmt.Sprintf("removed, because it %s", r.Cause))
-		// Event: as above; of each minute, the workload has the first one.
 		p.event(ctx, p.owner.About(), store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
 		return nil
 	case apierrors.IsNotFound(err):

@@ -15,8 +15,8 @@
 //  3. Requests. A request stays while its requester waits and its slot is below the count. A planner of the current revision keeps only
 //     those of its siblings. A free slot that is asked for goes to its requester.
 //  4. Waiters. The other free slots below the count go to the planner and its siblings, by rank, then by age. A pod with an ordinal below
-//     the count waits for that slot, unless a live pod that is not Terminating has it. If slots are scarce, the planner comes first among
-//     pods of its rank, and siblings whose programs are not known to run plan for themselves.
+//     the count waits for that slot, unless a live pod that is not Terminating has it. A gated pod that is condemned gets none. If
+//     slots are scarce, the planner comes first among pods of its rank, and siblings whose programs are not known to run plan for themselves.
 //  5. Ranks. A waiter has rank 0 if it never gave a slot up, 1 if it did, and 2 if its program failed. While live pods outnumber the count, it
 //     leaves a free slot to pods of a lower rank: for ten seconds with rank 1, and for a minute with rank 2. A planner that leaves one gives
 //     none to its siblings. Rank 1 counts as 0 for a pod that is, or may be, of the current revision.

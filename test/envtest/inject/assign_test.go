@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -138,11 +139,17 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		other, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}},
 			metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		remove := func(name string) error {
-			return controller.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		remove := func(name string, grace *int64) error {
+			return controller.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}, GracePeriodSeconds: grace})
 		}
-		Expect(remove(other.Name)).To(MatchError(ContainSubstring("has no label idalloc.dev/assign")))
-		Expect(remove(name)).To(Succeed())
+		evict := func(grace *int64) error {
+			o := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}, GracePeriodSeconds: grace}
+			return controller.PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name}, DeleteOptions: &o})
+		}
+		Expect(remove(other.Name, nil)).To(MatchError(ContainSubstring("has no label idalloc.dev/assign")))
+		Expect(remove(name, nil)).To(Succeed())
+		Expect(evict(nil)).To(Succeed())
+		Expect(evict(new(int64))).To(MatchError(ContainSubstring("may not set the grace period")))
 
 		meta, err := s.GetPod(ctx, namespace, name)
 		Expect(err).NotTo(HaveOccurred())
@@ -155,5 +162,10 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		Expect(client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})).To(And(
 			HaveField("Spec.SchedulingGates", BeEmpty()), HaveField("Annotations", HaveKeyWithValue(store.IDKey, "0")),
 			HaveField("Labels", HaveKeyWithValue(receipt.IDLabel, "0"))))
+
+		bind := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}
+		Expect(client.CoreV1().Pods(namespace).Bind(ctx, bind, metav1.CreateOptions{})).To(Succeed())
+		Expect(remove(name, nil)).To(Succeed())
+		Expect(remove(name, new(int64))).To(MatchError(ContainSubstring("may not set the grace period")))
 	})
 })
