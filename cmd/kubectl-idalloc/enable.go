@@ -26,7 +26,7 @@ type enabler struct {
 	*people.Output
 
 	options       enable.Options
-	dryRun, by    string
+	dryRun        string
 	withoutPolicy bool
 }
 
@@ -52,7 +52,7 @@ config/policy, which limit it, unless you say --without-policy. With
 	}
 	e.Output = people.NewOutput(cmd, formats())
 	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is")
-	cmd.Flags().StringVar(&e.by, "by", "", "sidecar (the pods plan) or agent (the controller plans)")
+	cmd.Flags().StringVar(&e.options.By, "by", "", "sidecar (the pods plan) or agent (the controller plans)")
 	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, for strict mode")
 	cmd.Flags().BoolVar(&e.withoutPolicy, "without-policy", false, "make the account although no policy limits it")
 	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (send nothing) or server (store nothing)")
@@ -66,10 +66,13 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if e.dryRun != "none" && e.dryRun != "client" && e.dryRun != "server" {
 		return cli.Usagef("--dry-run %q: use none, client or server", e.dryRun)
 	}
-	if e.by != "" && e.by != inject.BySidecar && e.by != inject.ByAgent {
-		return cli.Usagef("--by is %q: use %s or %s", e.by, inject.BySidecar, inject.ByAgent)
+	switch by := e.options.By; by {
+	case "", inject.BySidecar, inject.ByAgent:
+	case inject.ByController:
+		return cli.Usagef("--by is %q: that way needs no account; set label %s: %s in the pod template", by, inject.AssignLabel, by)
+	default:
+		return cli.Usagef("--by is %q: use %s or %s", by, inject.BySidecar, inject.ByAgent)
 	}
-	e.options.Agent = e.by == inject.ByAgent
 	s, ref, err := e.one(args)
 	if err != nil {
 		return err
@@ -90,6 +93,9 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		if e.dryRun == "none" && !e.withoutPolicy {
 			return fmt.Errorf("%s, or say --without-policy", missing)
 		}
+		plan.Notes = append(plan.Notes, missing)
+	}
+	if missing := check.ControllerMissing(ctx, s); missing != "" && plan.PeersRole != "" {
 		plan.Notes = append(plan.Notes, missing)
 	}
 	plan.Notes = append(plan.Notes, shares(ctx, s, ref.Namespace, plan)...)

@@ -69,10 +69,24 @@ func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
 		return err
 	}
 	if len(workloads) == 0 {
-		_, _ = fmt.Fprintf(stderr, "no workload asks for an id: give its pod template the label %s: %s or %s: \"true\", or use --all\n", inject.AssignLabel, inject.ByController, inject.Label)
+		_, _ = fmt.Fprintf(stderr, "no workload asks for an id%s, or use --all\n", i.asks())
 	}
 	_, err = io.WriteString(stdout, result)
 	return err
+}
+
+// asks says how a workload asks for what --by names.
+func (i *injectCommand) asks() string {
+	const sidecar, controller = inject.Label + `: "true"`, inject.AssignLabel + ": " + inject.ByController
+	switch i.options.By {
+	case inject.BySidecar:
+		return " of a sidecar: give its pod template the label " + sidecar
+	case inject.ByAgent:
+		return " of a sidecar: give its pod template the label " + sidecar + ", beside which this command sets " + inject.AssignLabel + ": " + inject.ByAgent
+	case inject.ByController:
+		return " of the controller: give its pod template the label " + controller
+	}
+	return ": give its pod template the label " + controller + " or " + sidecar
 }
 
 func (i *injectCommand) read(stdin io.Reader) ([]byte, error) {

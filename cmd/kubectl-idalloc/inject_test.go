@@ -48,6 +48,21 @@ func TestInjectSaysThatNothingAsks(t *testing.T) {
 	}
 }
 
+// A label of another way would make other pods than those that are asked for.
+func TestInjectNamesTheLabelOfTheWay(t *testing.T) {
+	other := strings.Replace(manifest, "idalloc.dev/inject", "app", 1)
+	for by, want := range map[string]string{
+		"":           `the label idalloc.dev/assign: controller or idalloc.dev/inject: "true", or use --all`,
+		"sidecar":    `the label idalloc.dev/inject: "true", or use --all`,
+		"agent":      `the label idalloc.dev/inject: "true", beside which this command sets idalloc.dev/assign: agent, or use --all`,
+		"controller": "the label idalloc.dev/assign: controller, or use --all",
+	} {
+		if _, _, stderr := call(t, other, "-f", "-", "--by="+by); !strings.HasSuffix(stderr, want+"\n") {
+			t.Errorf("--by=%s: %s", by, stderr)
+		}
+	}
+}
+
 func TestExitCodesOfInject(t *testing.T) {
 	for _, c := range []struct {
 		args     []string

@@ -60,3 +60,34 @@ func TestWhatAgentsMayDo(t *testing.T) {
 		})
 	}
 }
+
+func TestIfNoControllerWorks(t *testing.T) {
+	const replicas = `{"spec":{"replicas":2},"status":{"availableReplicas":%}}`
+	for name, tc := range map[string]struct {
+		items, want string
+		code        int
+	}{
+		"none":               {"", "wait until it works, and it is missing: no Deployment idalloc-controller: install the chart", http.StatusOK},
+		"it does not run":    {strings.Replace(replicas, "%", "0", 1), "wait until it works, and it is broken: 0 of 2 replicas are available", http.StatusOK},
+		"it works":           {strings.Replace(replicas, "%", "1", 1), "", http.StatusOK},
+		"it may not be seen": {"", "", http.StatusForbidden},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(tc.code)
+			if tc.code == http.StatusForbidden {
+				_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Status","reason":"Forbidden","code":403}`))
+				return
+			}
+			_, _ = w.Write([]byte(`{"apiVersion":"apps/v1","kind":"DeploymentList","items":[` + tc.items + `]}`))
+		}))
+		s, err := store.New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(apifake.Born()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ControllerMissing(t.Context(), s); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+		server.Close()
+	}
+}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // controllerName is that of the controller's Deployment and of its account.
@@ -51,6 +53,17 @@ func (c *checker) controller(ctx context.Context) (found, error) {
 		f.row.State = InForce
 	}
 	return f, nil
+}
+
+// ControllerMissing returns a sentence if no idalloc-controller works in the cluster. It is empty if one does, or if you may not look. It blocks for a
+// request.
+func ControllerMissing(ctx context.Context, s *store.Store) string {
+	c := checker{Options{Dynamic: s.Dynamic}}
+	f, err := c.controller(ctx)
+	if err != nil || f.row.OK() {
+		return ""
+	}
+	return fmt.Sprintf("pods for which the controller plans wait until it works, and it is %s: %s", f.row.State, f.row.Detail)
 }
 
 func image(d *unstructured.Unstructured) string {

@@ -35,9 +35,12 @@ type Options struct {
 	AccountOnly bool
 	// Strict permits what strict mode needs.
 	Strict bool
-	// Agent has idalloc-controller plan for the pods, which then need no right on the workload. A template with the label for that has it by itself.
-	Agent bool
+	// By is the way in which the pods get their ids: inject.BySidecar, or inject.ByAgent, which has idalloc-controller plan for them, so that they need no
+	// right on the workload. Empty is the way that the labels of the template say.
+	By string
 }
+
+func (o Options) agent() bool { return o.By == inject.ByAgent }
 
 // For returns the plan for a workload. whole is the workload as the API server has it.
 func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, error) {
@@ -59,29 +62,42 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 	}
 	account := cmp.Or(own, asked, name)
 	labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
-	o.Agent = o.Agent || labels[inject.AssignLabel] == inject.ByAgent
+	assign := labels[inject.AssignLabel]
+	if assign == inject.ByController && o.By != inject.ByAgent {
+		return Plan{}, fmt.Errorf("%s in namespace %s: its pod template has label %s: %s, so its pods get their ids from the controller and need no account; "+
+			"for a sidecar, remove the label first", ref, ref.Namespace, inject.AssignLabel, assign)
+	}
+	if o.By == "" && assign == inject.ByAgent {
+		o.By = assign
+	}
 	p := Plan{Account: account, Role: name}
-	if o.Agent {
+	if o.agent() {
 		p.Role, p.PeersRole = name+"-agent", name // old pods need theirs until they are replaced
 	}
 	if account == name {
 		p.Objects = append(p.Objects, serviceAccount(ref.Namespace, name))
 	}
 	p.Objects = append(p.Objects, role(ref, p.Role, o), binding(ref.Namespace, p.Role, account))
-	marked := !o.Agent || labels[inject.AssignLabel] == inject.ByAgent
+	marked := o.agent() == (assign == inject.ByAgent)
 	switch {
 	case o.AccountOnly || runs(template):
 		if own != account {
 			p.Notes = append(p.Notes, fmt.Sprintf("let the pods run as this account: set serviceAccountName: %s in the pod template", account))
 		}
-		if !marked {
+		switch {
+		case marked:
+		case o.agent():
 			p.Notes = append(p.Notes, fmt.Sprintf("let the controller plan for the pods: set label %s: %s in the pod template", inject.AssignLabel, inject.ByAgent))
+		default:
+			p.Notes = append(p.Notes, fmt.Sprintf("let the pods plan: remove label %s: %s from the pod template", inject.AssignLabel, inject.ByAgent))
 		}
 	case labels[inject.Label] == "true" && cmp.Or(own, asked) != "" && marked:
 	case ref.Kind == store.Job:
 		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s and annotation %s: %s in its template", asks(o), inject.AccountKey, account))
 	default:
-		p.Objects = append(p.Objects, marks(ref, own, account, o))
+		if p.Objects = append(p.Objects, marks(ref, own, account, o)); !marked && !o.agent() { // what this command set before, the API server takes out
+			p.Notes = append(p.Notes, fmt.Sprintf("if you set label %s: %s yourself, remove it from the pod template: until then the controller plans", inject.AssignLabel, inject.ByAgent))
+		}
 	}
 	return p, nil
 }
@@ -89,7 +105,7 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 // asks says which labels bring the sidecar.
 func asks(o Options) string {
 	text := inject.Label + ": \"true\""
-	if o.Agent {
+	if o.agent() {
 		text += ", label " + inject.AssignLabel + ": " + inject.ByAgent
 	}
 	return text
@@ -111,7 +127,7 @@ func runs(template map[string]any) bool {
 // marks returns the part of the workload that brings the sidecar.
 func marks(ref store.Ref, own, account string, o Options) *unstructured.Unstructured {
 	labels := map[string]any{inject.Label: "true"}
-	if o.Agent {
+	if o.agent() {
 		labels[inject.AssignLabel] = inject.ByAgent
 	}
 	meta := map[string]any{"labels": labels}
@@ -130,19 +146,19 @@ func serviceAccount(namespace, name string) *unstructured.Unstructured {
 // role returns the permissions of a pod, those of config/base or config/agent and, for strict mode, of config/strict.
 func role(ref store.Ref, name string, o Options) *unstructured.Unstructured {
 	var rules []any
-	if !o.Agent {
+	if !o.agent() {
 		rules = append(rules, rule(ref.GVR().Group, ref.GVR().Resource, ref.Name, "get", "list", "watch", "patch"))
 	}
-	if !o.Agent && ref.Rolls() {
+	if !o.agent() && ref.Rolls() {
 		rules = append(rules, rule("apps", "replicasets", "", "get"))
 	}
 	rules = append(rules, rule("", "pods", "", "get", "list", "watch", "patch"))
-	if !o.Agent {
+	if !o.agent() {
 		rules = append(rules, rule("", "events", "", "create"))
 	}
 	rules = append(rules, rule("idalloc.dev", "slots", "", "allocate"))
 	// A hash, or the Lease of a pod that may patch no workload: the policy cannot tell whose it is.
-	if label := assignment.OwnerLabelValue(ref.String()); !strings.Contains(label, ".") || o.Agent && o.Strict {
+	if label := assignment.OwnerLabelValue(ref.String()); !strings.Contains(label, ".") || o.agent() && o.Strict {
 		rules = append(rules, rule("idalloc.dev", "slots", label, "lock"))
 	}
 	if o.Strict {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -67,11 +68,13 @@ func TestWhatIsApplied(t *testing.T) {
 		"only the account, marked":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{AccountOnly: true}, []string{"Role", binds}, "ids", "serviceAccountName: ids"},
 		"it has the sidecar":          {deploy, "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
 		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{makes, "Role", binds}, "worker-job-idalloc", "cannot be changed"},
-		"agents":                      {deploy, "spec: {}", Options{Agent: true}, []string{makes, "Role", binds, store.Deployment}, account, ""},
-		"a peer to be an agent":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{Agent: true}, []string{"Role", binds, store.Deployment}, "shop", ""},
+		"agents":                      {deploy, "spec: {}", Options{By: inject.ByAgent}, []string{makes, "Role", binds, store.Deployment}, account, ""},
+		"a peer to be an agent":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{By: inject.ByAgent}, []string{"Role", binds, store.Deployment}, "shop", ""},
 		"an agent by its labels":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
-		"a program that is no agent":  {deploy, "spec: {serviceAccountName: shop, containers: [{name: idalloc}]}", Options{Agent: true}, []string{"Role", binds}, "shop", "set label idalloc.dev/assign: agent in the pod template"},
-		"a Job of agents":             {"job", "spec: {}", Options{Agent: true}, []string{makes, "Role", binds}, "worker-job-idalloc", `idalloc.dev/inject: "true", label idalloc.dev/assign: agent and annotation`},
+		"a program that is no agent":  {deploy, "spec: {serviceAccountName: shop, containers: [{name: idalloc}]}", Options{By: inject.ByAgent}, []string{"Role", binds}, "shop", "set label idalloc.dev/assign: agent in the pod template"},
+		"a Job of agents":             {"job", "spec: {}", Options{By: inject.ByAgent}, []string{makes, "Role", binds}, "worker-job-idalloc", `idalloc.dev/inject: "true", label idalloc.dev/assign: agent and annotation`},
+		"an agent to be a peer":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`, Options{By: inject.BySidecar}, []string{"Role", binds, store.Deployment}, "shop", "if you set label idalloc.dev/assign: agent yourself, remove it"},
+		"an agent to plan itself":     {deploy, "metadata: {labels: {idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop, containers: [{name: idalloc}]}", Options{By: inject.BySidecar}, []string{"Role", binds}, "shop", "remove label idalloc.dev/assign: agent from the pod template"},
 		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{makes, "Role", binds}, account, "serviceAccountName: worker-idalloc"},
 	} {
 		ref, whole := worker(t, tc.kind, tc.template)
@@ -86,6 +89,19 @@ func TestWhatIsApplied(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(kinds, tc.want) || !strings.Contains(strings.Join(p.Notes, "\n"), tc.says) || (len(p.Notes) > 0) != (tc.says != "") {
 			t.Errorf("%s: %v %v %v", name, err, kinds, p.Notes)
 		}
+	}
+}
+
+// The controller gives such pods their ids, and the policies refuse the sidecar beside that.
+func TestAWorkloadOfTheControllerNeedsNoSidecar(t *testing.T) {
+	ref, whole := worker(t, deploy, "metadata: {labels: {idalloc.dev/assign: controller}}")
+	for _, by := range []string{"", inject.BySidecar} {
+		if p, err := For(ref, whole, Options{By: by}); err == nil || !strings.Contains(err.Error(), "remove the label first") || p.Objects != nil {
+			t.Errorf("%q: %v, %v", by, p, err)
+		}
+	}
+	if p, err := For(ref, whole, Options{By: inject.ByAgent}); err != nil || len(p.Objects) != 4 {
+		t.Errorf("to be an agent: %v, %v", p, err)
 	}
 }
 
@@ -128,13 +144,25 @@ func TestTheRoleOfAnAgentIsThatOfConfig(t *testing.T) {
 	if err := yaml.Unmarshal(text, &want.Object); err != nil {
 		t.Fatal(err)
 	}
-	usual, strict := rules(t, Options{Agent: true}), rules(t, Options{Agent: true, Strict: true})
+	usual, strict := rules(t, Options{By: inject.ByAgent}), rules(t, Options{By: inject.ByAgent, Strict: true})
 	if !reflect.DeepEqual(any(usual), want.Object["rules"]) {
 		t.Errorf("the rules are\n%v\nand config/agent has\n%v", usual, want.Object["rules"])
 	}
 	lock := rule("idalloc.dev", "slots", "deployment.worker", "lock")
 	if len(strict) != len(usual)+2 || !reflect.DeepEqual(strict[len(usual)], any(lock)) {
 		t.Errorf("in strict mode the rules are %v", strict)
+	}
+}
+
+// Pods that are to plan again write the workload. So they need the other Role.
+func TestTheRoleOfAnAgentThatIsToBeAPeer(t *testing.T) {
+	ref, whole := worker(t, deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`)
+	p, err := For(ref, whole, Options{By: inject.BySidecar})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Role != account || p.PeersRole != "" || !reflect.DeepEqual(p.Objects[0].Object["rules"], any(rules(t, Options{}))) {
+		t.Errorf("Role %s has %v", p.Role, p.Objects[0].Object["rules"])
 	}
 }
 
@@ -201,14 +229,14 @@ func rules(t *testing.T, o Options) []any {
 func TestTheMarks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		template, want string
-		agent          bool
+		by             string
 	}{
-		"no account":            {"spec: {containers: [{name: main}]}", "map[annotations:map[inject.idalloc.dev/service-account:worker-idalloc] labels:map[idalloc.dev/inject:true]]", false},
-		"an account of its own": {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/inject:true]]", false},
-		"an agent":              {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/assign:agent idalloc.dev/inject:true]]", true},
+		"no account":            {"spec: {containers: [{name: main}]}", "map[annotations:map[inject.idalloc.dev/service-account:worker-idalloc] labels:map[idalloc.dev/inject:true]]", ""},
+		"an account of its own": {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/inject:true]]", ""},
+		"an agent":              {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/assign:agent idalloc.dev/inject:true]]", inject.ByAgent},
 	} {
 		ref, whole := worker(t, deploy, tc.template)
-		p, err := For(ref, whole, Options{Agent: tc.agent})
+		p, err := For(ref, whole, Options{By: tc.by})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -156,7 +156,7 @@ func (p pod) behind() []string {
 	case p.byAgent && p.told == nil:
 		return []string{"idalloc-controller has proposed nothing to the pod: it is away, or it does not know the workload; see " + checks + ". Pods with an id keep it meanwhile"}
 	case p.byAgent && p.told.Why != "":
-		return []string{"idalloc-controller proposes no id to the pod (" + p.told.Why + ")"}
+		return []string{"idalloc-controller proposes no id to the pod: " + p.told.Why}
 	case p.gated:
 		return []string{"the pod waits behind the scheduling gate " + gate + ", which idalloc-controller removes when it has given the pod an id; if an id is free and the pod waits on, see " + checks}
 	}

@@ -307,8 +307,8 @@ func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
 	}
 	b.tell(3, receipt.Share{ID: 2}, func(o *receipt.Proposal) { o.UID = "another pod's" })
 	b.until("what it waits for", waits(receipt.ProposalKey))
-	b.tell(3, receipt.Nothing(), func(o *receipt.Proposal) { o.Why = "slots" })
-	b.until("what it waits for", waits("(slots)"))
+	b.tell(3, receipt.Nothing(), func(o *receipt.Proposal) { o.Why = "no id is free for it yet" })
+	b.until("what it waits for", waits("(no id is free for it yet)"))
 	if id := b.shows(agent); id.Assigned() {
 		t.Errorf("it shows %s", id)
 	}

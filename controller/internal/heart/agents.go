@@ -148,7 +148,7 @@ func (v *view) offer(p *pod) receipt.Proposal {
 		v.offers = proposal.NewOffers(o.Count, v.next, o.Wish, nil)
 	}
 	if out.Shared = v.offers.Shared(mine); !has {
-		out.Why = string(v.reason(p))
+		out.Why = v.reason(p).sentence()
 		return out
 	}
 	out.Share, out.Yield = v.offers.At(mine, id)

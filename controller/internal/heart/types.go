@@ -145,6 +145,19 @@ const (
 	ReasonTerminating Reason = "terminating" // it is being deleted
 )
 
+// sentence is the reason in the words in which an agent and "explain" say it.
+func (r Reason) sentence() string {
+	switch r { //nolint:exhaustive // an agent waits for nothing else
+	case ReasonTerminating:
+		return "it is being deleted"
+	case ReasonFull:
+		return "the annotations of the workload have no room for its name"
+	case ReasonRollout:
+		return "pods of older revisions have ids, until they hand them over or end"
+	}
+	return "no id is free for it yet"
+}
+
 // Wait is a pod that has no id.
 type Wait struct {
 	Pod    string

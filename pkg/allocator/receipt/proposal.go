@@ -36,7 +36,7 @@ type Proposal struct {
 	Requester string
 	// MadeRoom says that a pod of another revision had given a slot up, and wanted one, when this was written.
 	MadeRoom bool
-	// Why says in a word why there is no slot, empty if there is one.
+	// Why says why there is no slot, empty if there is one.
 	Why string
 	// Confirmed is the outcome of the last T3, nil before the first one.
 	Confirmed *Confirmed

@@ -133,6 +133,21 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 		var list corev1.List
 		Expect(json.Unmarshal([]byte(kubectl(ctx, "idalloc", "enable", "sts/free", "-n", w.Name, "--dry-run=client", "-o", "json")), &list)).To(Succeed())
 		Expect(list.Items).To(HaveLen(3), "the label is set already")
+
+		By("having the controller plan, and taking that back")
+		template := func() map[string]string {
+			GinkgoHelper()
+			set, err := env.Client.AppsV1().StatefulSets(w.Name).Get(ctx, "free", metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			return set.Spec.Template.Labels
+		}
+		got = as(ctx, controlplane.Admin, "idalloc", "enable", "sts/free", "-n", w.Name, "--without-policy", "--by=agent")
+		Expect(got.Code).To(BeZero(), got.Stderr)
+		Expect(got.Stderr).To(ContainSubstring("it is missing: no Deployment idalloc-controller"))
+		Expect(template()).To(HaveKeyWithValue("idalloc.dev/assign", "agent"))
+		got = as(ctx, controlplane.Admin, "idalloc", "enable", "sts/free", "-n", w.Name, "--without-policy", "--by=sidecar")
+		Expect(got.Code).To(BeZero(), got.Stderr)
+		Expect(template()).To(And(HaveKeyWithValue("idalloc.dev/inject", "true"), Not(HaveKey("idalloc.dev/assign"))))
 	})
 
 	It("completes kinds, names, pods and namespaces, as kubectl asks for them", Label(nightly), func(ctx SpecContext) {
