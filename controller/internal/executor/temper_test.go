@@ -48,7 +48,6 @@ func TestAMapThatIsUndoneInEverNewWaysIsWrittenLaterEachTime(t *testing.T) {
 	whole := func(i int) assignment.State {
 		return assignment.State{Slots: assignment.Slots{i % 3: "a", (i + 1) % 3: "b", (i + 2) % 3: "c"}}
 	}
-	ghost := fmt.Sprintf
 	for name, undoes := range map[string]func(i int) (is, next assignment.State){
 		"all is removed, and pods get other slots each time": func(i int) (is, next assignment.State) { return is, whole(i) },
 		"another entry is removed each time": func(i int) (is, next assignment.State) {
@@ -58,17 +57,17 @@ func TestAMapThatIsUndoneInEverNewWaysIsWrittenLaterEachTime(t *testing.T) {
 		},
 		"another pod that is not there is named each time": func(i int) (is, next assignment.State) {
 			is, next = whole(0), whole(0)
-			is.Slots[3+i] = ghost("ghost-%d", i)
+			is.Slots[3+i] = fmt.Sprintf("ghost-%d", i)
 			return is, next
 		},
 		"another pod that is not there asks each time": func(i int) (is, next assignment.State) {
 			is, next = whole(0), whole(0)
-			is.Handover = assignment.Slots{i % 3: ghost("ghost-%d", i)}
+			is.Handover = assignment.Slots{i % 3: fmt.Sprintf("ghost-%d", i)}
 			return is, next
 		},
 		"pods come and go meanwhile": func(i int) (is, next assignment.State) {
 			next = whole(0)
-			next.Slots[3] = ghost("pod-%d", i)
+			next.Slots[3] = fmt.Sprintf("pod-%d", i)
 			return is, next
 		},
 		"another row is put there each time": func(i int) (is, next assignment.State) {

@@ -3,6 +3,9 @@ package assignment
 // Undone reports whether others have undone something of s, which was written last: is says something else of a pod than s does, and next changes that
 // again, be it in another way. The Row is not compared.
 func (s State) Undone(is, next State) bool {
+	if s.Slots == nil {
+		return false // nothing was written
+	}
 	was, now, then := s.entries(), is.entries(), next.entries()
 	again := func(name string) bool {
 		before, after := now[name], then[name]

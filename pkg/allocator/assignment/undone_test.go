@@ -9,6 +9,7 @@ func TestUndone(t *testing.T) {
 		was, is, next State
 		want          bool
 	}{
+		"nothing was written":                   {State{}, slots(Slots{0: "x"}), slots(Slots{0: "a"}), false},
 		"nothing has changed":                   {slots(Slots{0: "a"}), slots(Slots{0: "a"}), slots(Slots{0: "a"}), false},
 		"a new pod":                             {slots(Slots{0: "a"}), slots(Slots{0: "a"}), slots(Slots{0: "a", 1: "b"}), false},
 		"a pod has gone":                        {slots(Slots{0: "a", 1: "b"}), slots(Slots{0: "a", 1: "b"}), slots(Slots{0: "a"}), false},
