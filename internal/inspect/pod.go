@@ -72,7 +72,8 @@ func (p pod) isPlain() bool    { return !p.gaveUp() && p.assign() == "" }
 
 // takes reports whether the next step to this id, which the map has for the pod, is the pod's, and not the controller's.
 func (p pod) takes(id int) bool {
-	return !p.byController && !(p.byAgent && (p.told == nil || p.told.Share.ID != id))
+	told := p.told != nil && p.told.Share.ID == id
+	return !p.byController && (told || !p.byAgent)
 }
 
 // sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
