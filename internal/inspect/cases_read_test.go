@@ -162,6 +162,10 @@ func (s *scene) podTerms(p *pod) cases.Terms {
 		"gate":              func(rest string) error { p.gates = append(p.gates, rest); return nil },
 		"given":             cases.Text(&p.given),
 		"agent":             cases.Just(func() { p.byAgent = true }),
+		"offered": func(rest string) error {
+			p.told = &receipt.Proposal{UID: p.UID, Owner: s.owner.Owner()}
+			return cases.Number(&p.told.Share.ID)(rest)
+		},
 		"told": func(rest string) error {
 			kind, why, _ := strings.Cut(rest, " ")
 			p.told = &receipt.Proposal{UID: p.UID, Owner: identity.Owner{Kind: kind, Name: s.owner.Name}, Share: receipt.Nothing(), Why: why}

@@ -78,10 +78,18 @@ func ungated(f *facts) []about {
 
 // untold finds agents to which the controller has proposed nothing for long.
 func untold(f *facts) []about {
-	return f.each(func(p pod) (words, bool) {
-		since := f.now.Sub(p.Created)
-		return words{theTime: short(since)}, p.byAgent && p.told == nil && p.live() && !p.Terminating && since >= startsWithin
+	var newest time.Time
+	pods := f.those(func(p pod) bool {
+		is := p.byAgent && p.told == nil && p.live() && !p.Terminating && f.now.Sub(p.Created) >= startsWithin
+		if is && p.Created.After(newest) {
+			newest = p.Created
+		}
+		return is
 	})
+	if len(pods) == 0 {
+		return nil
+	}
+	return []about{{pod: pods[0], with: words{"pods": few(pods), theTime: short(f.now.Sub(newest))}}}
 }
 
 // misled finds agents to which the controller proposes something of another owner.

@@ -11,8 +11,11 @@ func (f *facts) rolls() bool { return f.owner.Rolls() && f.owner.Count > 0 }
 
 // stuckUpdates finds a rolling update that cannot go on by itself.
 func stuckUpdates(f *facts) []about {
-	waiter := f.stuck()
-	return some(waiter != "", about{pod: waiter, with: words{"pods": few(f.keepers()), "out": f.wayOut()}})
+	waiter, also := f.stuck(), "and "
+	if f.evict == never {
+		also = "or "
+	}
+	return some(waiter != "", about{pod: waiter, with: words{"pods": few(f.keepers()), "out": also + f.wayOut()}})
 }
 
 // overdueUpdates finds a rolling update that takes longer than its deadline.
@@ -39,7 +42,7 @@ func (f *facts) smooth() bool { return f.rolls() && f.rollout.overdue == "" && f
 // wayOut says what to do about a rolling update whose old pods do not hand over.
 func (f *facts) wayOut() string {
 	if f.evict == never {
-		return "or remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
+		return "remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
 	}
 	return allocator.WayOut
 }

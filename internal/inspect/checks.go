@@ -17,8 +17,15 @@ type row struct {
 	sentence string
 }
 
+// What sentences say that the controller does, or that is seen at it, if it plans for all pods: see plannedBy.
 const (
-	again   = " The next pod that plans writes it again within seconds, and holders keep their ids."
+	planner = "The next pod that plans"
+	podsLog = "the log of idalloc in the pods"
+	taker   = "A pod that waits takes it, or a pod with an id takes the name out after ten seconds."
+)
+
+const (
+	again   = " " + planner + " writes it again within seconds, and holders keep their ids."
 	stays   = " If it stays, run {gc}."
 	repair  = " See its log, repair what stops its work, or run {delete}."
 	rounded = "its maxUnavailable is 0, since a percentage of {count} replicas is rounded down"
@@ -32,7 +39,7 @@ func findings() []row {
 	return append([]row{
 		{HeldTwice, heldTwice, "the receipts of pods {other} and {pod} lock id {id}. The one that was written later withdraws within seconds. If both stay, ask both programs, " +
 			"and delete the pod that does not act under the id."},
-		{HeldByDead, deadHolders, "id {id} belongs to pod {pod}, which is {why}. A pod that waits takes it, or a pod with an id takes the name out after ten seconds." + stays},
+		{HeldByDead, deadHolders, "id {id} belongs to pod {pod}, which is {why}. " + taker + stays},
 		{HeldByLost, lostHolders(false), "id {id} belongs to pod {pod}, which has outlived its grace period by {over}: its node {node} may be down. No other pod gets the id before this one is gone. " +
 			"Bring the node back. If it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or delete the Node object."},
 		{LostStrict, lostHolders(true), "id {id} belongs to pod {pod}, whose grace period has been over for {over}: its node {node} may be down. Another strict pod takes it {when}. " +
@@ -40,27 +47,27 @@ func findings() []row {
 		{Unheld, unheld(pod.isPlain), "id {id} is free while pod {pod} waits." + givesIt + "Otherwise see the log of idalloc in pod {pod}, if it runs there."},
 		{Unkept, unheld(pod.gaveUp), "id {id} is free while pod {pod} waits, which gave its slot up for another pod." + givesIt +
 			"Otherwise the others do not keep the id: repair their revision, or undo it."},
-		{Ungiven, unheld(pod.isAtGate), "id {id} is free while pod {pod} waits behind its scheduling gate. Give the controller time with --wait=1m. Otherwise see " + checks + "."},
+		{Ungiven, unheld(pod.isAssigned), "id {id} is free while pod {pod} waits for one of idalloc-controller. Give the controller time with --wait=1m. Otherwise see " + checks + "."},
 		{Silent, silent, "pods run idalloc ({pods}), and neither they nor {owner} have an annotation of idalloc's. See the log of idalloc in pod {pod}: it may not reach the API server. " +
 			"Otherwise an admission webhook or policy removes idalloc.dev/*."},
 		{Damaged, damagedOwner, "another program damaged {what}: it counts as absent." + again + stays},
 		{DamagedReceipt, damaged(true), "another program damaged the receipt of pod {pod}: {what}. It locks {locks} until idalloc writes it again, within seconds. If it stays, run {delete}."},
 		{DamagedLabels, damaged(false), "another program changed labels of pod {pod}: {what}. idalloc sets them again within seconds. If they stay, run {delete}."},
 		{Changed, wiped, "{owner} has no assignment although pods hold ids of it: it was removed, or the workload was made again." + again + stays},
-		{Copied, copied, "the assignment names pod {pod}, which lives and is not a pod of {owner}: it was copied from another workload. The next pod that plans writes another one. " +
+		{Copied, copied, "the assignment names pod {pod}, which lives and is not a pod of {owner}: it was copied from another workload. " + planner + " writes another one. " +
 			"If none does, run `kubectl annotate {kind} {name} -n {namespace} " + assignment.Key + "-`."},
-		{Mismatch, mismatches, "pod {pod} locks id {id}, and the assignment gives it to {other}. The next pod that plans puts that right." + stays},
-		{OtherID, otherIDs, "the assignment gives id {id} to pod {pod}, whose receipt locks id {other}. The next pod that plans puts that right." + stays},
+		{Mismatch, mismatches, "pod {pod} locks id {id}, and the assignment gives it to {other}. " + planner + " puts that right." + stays},
+		{OtherID, otherIDs, "the assignment gives id {id} to pod {pod}, whose receipt locks id {other}. " + planner + " puts that right." + stays},
 		{NotTaken, untaken(false), "the assignment has given id {id} to pod {pod} for {since} at least, and the pod has not locked it. See the log of idalloc in the pod: " +
 			"it may not reach the API server. Otherwise an admission webhook or policy removes its receipt. If the pod is of no use, run {delete}."},
-		{NotGiven, untaken(true), "the assignment has given id {id} to pod {pod} for {since} at least, and idalloc-controller has not locked it. See " + checks + "."},
+		{NotGiven, untaken(true), "the assignment has given id {id} to pod {pod} for {since} at least, and idalloc-controller has not given it to the pod. See " + checks + "."},
 		{OtherOwner, otherOwners, "pod {pod} is a pod of {owner}, and its receipt for {other} says that it {does}. idalloc in the pod stops its work there and claims an id here, " +
 			"within seconds. If it stays, see its log, and run {delete}."},
 		{Stranded, stranded, "pod {pod} is a pod of {owner}. It gave its id of {other} up {since} ago, and has not come here. See its log: perhaps the Role of its account does not " +
 			"permit this workload."},
 		{Ungated, ungated, "pod {pod} has label " + receipt.AssignLabel + " and no scheduling gate, so its program runs without an id. See " + checks +
 			" for the policy that adds the gate, and run {delete}."},
-		{Untold, untold, "idalloc-controller has proposed nothing to pod {pod}, which has label " + receipt.AssignLabel + ": " + receipt.ByAgent + ", since it was made {since} ago. See " + checks +
+		{Untold, untold, "idalloc-controller has proposed nothing for {since} at least to pods with label " + receipt.AssignLabel + ": " + receipt.ByAgent + " ({pods}). See " + checks +
 			": it may be away, or not know the kind of the workload. Pods with an id keep it."},
 		{Misled, misled, "annotation " + receipt.ProposalKey + " of pod {pod}, which is one of {owner}, names {other}. The controller writes it again within seconds. If it stays, see " + checks + "."},
 		{Foreign, foreign, "pod {pod} is not a pod of {owner} ({why}), and its receipt locks id {id}. No other pod gets the id while it lives. See who made or relabelled it. " +
@@ -72,7 +79,7 @@ func findings() []row {
 		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} continues." + repair},
 		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
 			"The old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
-			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`, and {out}"},
+			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`, {out}"},
 		{Overdue, overdueUpdates, "the rolling update of {owner} has made no progress within its deadline ({message}). See why the pods of the current revision are not available, " +
 			"or run `kubectl rollout undo deployment/{name} -n {namespace}`."},
 		{Condemned, condemnedHolders, "{owner} does not have the ordinals of {pods} any more, which keep ids that another pod waits for. With the policy OrderedReady Kubernetes removes " +
@@ -83,14 +90,13 @@ func findings() []row {
 			"If both stay, ask both programs, and delete the pod that does not work on them."},
 		{PartitionMismatch, strayPartitions, "pod {pod} locks partitions {partitions}, and annotation " + assignment.PartitionOwnersKey + " does not give them to its id. " +
 			"It lets go when its work on them has stopped, and no other pod gets them before. If it stays, see its log, and run {delete}."},
-		{PartitionsChanged, partitionsWiped, "{owner} does not say who owns which partitions although pods lock some: that was removed, or the workload was made again. The next pod that plans " +
-			"writes it again within seconds, and no work stops meanwhile. If it stays, see the log of idalloc in the pods."},
-		{PartitionUnowned, unowned(true), "partitions {partitions} belong to no id" + written + ". A pod that works on partitions gives them out within seconds. " +
-			"See the log of idalloc in the pods."},
+		{PartitionsChanged, partitionsWiped, "{owner} does not say who owns which partitions although pods lock some: that was removed, or the workload was made again. " + planner +
+			" writes it again within seconds, and no work stops meanwhile. If it stays, see " + podsLog + "."},
+		{PartitionUnowned, unowned(true), "partitions {partitions} belong to no id" + written + ". " + planner + " gives them out within seconds. See " + podsLog + "."},
 		{PartitionAwaiting, awaited("tooLong"), "partitions {partitions} belong to id {id}, which no pod has" + written + ". Other ids should have got them {after} (annotation " +
-			assignment.PartitionFailoverAfterKey + "). See why no pod has the id, and the log of idalloc in the pods that hold others."},
+			assignment.PartitionFailoverAfterKey + "). See why no pod has the id, and " + podsLog + "."},
 		{PartitionNotTaken, partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for {since} at least. The pod takes them, or a pod " +
-			"that lacks them moves them, within seconds. If it stays, see the log of idalloc in the pods."},
+			"that lacks them moves them, within seconds. If it stays, see " + podsLog + "."},
 		{PartitionNotStopped, partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them continues." + repair},
 		{PartitionKeys, badWishes, "{what}: this value counts as absent. Set one that makes sense."},
 	}, wishRows()...)
@@ -101,7 +107,7 @@ func wishRows() []row {
 	return []row{
 		{PartitionUnused, partitionsUnused, "annotation " + assignment.PartitionCountKey + " asks for {want} partitions, and no pod that has an id works on partitions. Start idalloc in the pods with --partitions, " +
 			"or link idalloc and call RunPartitions. If they do so, they are paused."},
-		{PartitionPending, pendingWishes, "annotation {key} asks for {want}, and {have} is in force. The next pod that plans takes it over within seconds. If it stays, see the log of idalloc in the pods."},
+		{PartitionPending, pendingWishes, "annotation {key} asks for {want}, and {have} is in force. " + planner + " takes it over within seconds. If it stays, see " + podsLog + "."},
 		{PartitionStrategy, unknownWishes, "annotation " + assignment.PartitionStrategyKey + " asks for strategy {want}, which this idalloc does not know, and {have} is in force until a pod plans that knows it. " +
 			"See if the name is right, and if the pods' program has this strategy."},
 	}
@@ -111,7 +117,7 @@ func wishRows() []row {
 func warnings() []row {
 	return []row{
 		{"idleEntries", idleEntries, "the assignment names dead pods, for ids {ids}, and no pod lives that could take them out. The next one does; {gc} does it now."},
-		{"idleRequest", idleRequests, "the request of pod {pod} for id {id} cannot be met any more ({why}). The next pod that plans drops it."},
+		{"idleRequest", idleRequests, "the request of pod {pod} for id {id} cannot be met any more ({why}). " + planner + " drops it."},
 		{"graceless", graceless, "terminationGracePeriodSeconds: 0 of pods {pods} makes each deletion a force delete, also in a rolling update, so that two pods may act under one id. " +
 			"Take it out of the pod template, or use strict mode."},
 		{"lease", leasesNotRenewed, "pod {pod} has not renewed the Lease of id {id} since {since}. It has no contact with the API server, and its work has stopped by its own clock (strict mode)."},
@@ -121,7 +127,7 @@ func warnings() []row {
 		{"wouldStickBelow", updatesThatWouldStickBelow, "below {below} replicas, to which it may be scaled, a rolling update of {owner} would wait for ever: " +
 			"its maxUnavailable, a percentage, is 0 there." + keeps},
 		{"forgotten", forgottenWishes, "annotation " + assignment.PartitionCountKey + " of {owner} is gone, and {count} partitions stay in force. Set it again, or set it to \"0\" to end them."},
-		{"unowned", unowned(false), "partitions {partitions} belong to no id" + written + ". The next pod that plans gives them out. It is a finding after {patience}."},
+		{"unowned", unowned(false), "partitions {partitions} belong to no id" + written + ". " + planner + " gives them out. It is a finding after {patience}."},
 		{"leased", awaited("lease"), "partitions {partitions} belong to id {id}, which no pod has: {bars}, and no strict pod works on them before."},
 		{"ofDead", awaited("dead"), "partitions {partitions} belong to id {id}, whose pod {dead} is dead. Its next holder gets them; otherwise other ids do, {after} from when a pod knew " +
 			"of its death, which verify cannot see (annotation " + assignment.PartitionFailoverAfterKey + ")."},
@@ -222,5 +228,15 @@ func (f *facts) say(sentence string, a about) string {
 	for word, text := range a.with {
 		pairs = append(pairs, "{"+word+"}", text)
 	}
-	return strings.NewReplacer(append(pairs, "{count}", number(f.owner.Count))...).Replace(sentence) // the first of two counts is that of a
+	return strings.NewReplacer(append(pairs, "{count}", number(f.owner.Count))...).Replace(f.plannedBy(sentence)) // the first of two counts is that of a
+}
+
+// plannedBy names the controller in a sentence in place of the pods, if it plans for all that live.
+func (f *facts) plannedBy(sentence string) string {
+	if len(f.those(func(p pod) bool { return p.live() })) == 0 || len(f.those(func(p pod) bool { return p.live() && p.assign() == "" })) > 0 {
+		return sentence
+	}
+	return strings.NewReplacer(
+		planner, "idalloc-controller", podsLog, checks+", and "+podsLog, taker, "idalloc-controller gives it to a pod that waits, or takes the name out.",
+	).Replace(sentence)
 }

@@ -92,7 +92,7 @@ func (f *facts) explain(name string, start []string) Explanation {
 		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, f.owner)
 		e.Reasons = slices.Concat(f.outlook(p, id), start, f.found(name, false))
 	case named && f.proposed(id):
-		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s has not locked it yet; that takes a moment", f.owner, id, p.locker())
+		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s; that takes a moment", f.owner, id, p.lacking(id))
 		// The first receipt of a strict pod comes after its Lease, so one that waits for that may have none.
 		if bars := f.bars(id, name); bars != "" && p.Receipt.Strict {
 			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")

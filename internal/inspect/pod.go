@@ -66,9 +66,15 @@ func (p pod) gaveUp() bool {
 	return !p.Receipt.Locked() && (p.Receipt.State == receipt.GaveUp || p.Receipt.Rank > 0)
 }
 
-// isAtGate and isPlain are the other kinds of waiters.
-func (p pod) isAtGate() bool { return !p.gaveUp() && p.byController }
-func (p pod) isPlain() bool  { return !p.gaveUp() && !p.byController }
+// isAssigned and isPlain are the other kinds of waiters. To the former the controller gives ids.
+func (p pod) isAssigned() bool { return !p.gaveUp() && p.assign() != "" }
+func (p pod) isPlain() bool    { return !p.gaveUp() && p.assign() == "" }
+
+// takes reports whether the next step to this id, which the map has for the pod, is the pod's, and not the controller's.
+func (p pod) takes(id int) bool {
+	told := p.told != nil && p.told.Share.ID == id
+	return !p.byController && (told || !p.byAgent)
+}
 
 // sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
 func (p pod) sign() bool {
@@ -163,12 +169,15 @@ func (p pod) behind() []string {
 	return nil
 }
 
-// locker names the program that writes the pod's receipt.
-func (p pod) locker() string {
-	if p.byController {
-		return "idalloc-controller"
+// lacking says which step is still to come until the pod has this id, which the map has for it.
+func (p pod) lacking(id int) string {
+	switch {
+	case p.takes(id):
+		return "idalloc in the pod has not locked it yet"
+	case p.byAgent:
+		return "idalloc-controller has not told the pod yet"
 	}
-	return "idalloc in the pod"
+	return "idalloc-controller has not locked it yet"
 }
 
 // runsIdalloc reports whether idalloc runs in a pod as far as its object says: the sidecar was asked for, or a container's program is idalloc.
