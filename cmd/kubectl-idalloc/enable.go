@@ -69,7 +69,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if e.by != "" && e.by != inject.BySidecar && e.by != inject.ByAgent {
 		return cli.Usagef("--by is %q: use %s or %s", e.by, inject.BySidecar, inject.ByAgent)
 	}
-	e.options.Agent = e.by == inject.ByAgent
+	e.options.Agent, e.options.Sidecar = e.by == inject.ByAgent, e.by == inject.BySidecar
 	s, ref, err := e.one(args)
 	if err != nil {
 		return err

@@ -37,6 +37,8 @@ type Options struct {
 	Strict bool
 	// Agent has idalloc-controller plan for the pods, which then need no right on the workload. A template with the label for that has it by itself.
 	Agent bool
+	// Sidecar has the pods plan, and so refuses a template with that label.
+	Sidecar bool
 }
 
 // For returns the plan for a workload. whole is the workload as the API server has it.
@@ -59,6 +61,9 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 	}
 	account := cmp.Or(own, asked, name)
 	labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
+	if by := labels[inject.AssignLabel]; by == inject.ByController || by == inject.ByAgent && o.Sidecar {
+		return Plan{}, fmt.Errorf("%s in namespace %s: the pod template has label %s: %s: remove it first", ref, ref.Namespace, inject.AssignLabel, by)
+	}
 	o.Agent = o.Agent || labels[inject.AssignLabel] == inject.ByAgent
 	p := Plan{Account: account, Role: name}
 	if o.Agent {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -85,6 +86,15 @@ func TestWhatIsApplied(t *testing.T) {
 		}
 		if err != nil || !reflect.DeepEqual(kinds, tc.want) || !strings.Contains(strings.Join(p.Notes, "\n"), tc.says) || (len(p.Notes) > 0) != (tc.says != "") {
 			t.Errorf("%s: %v %v %v", name, err, kinds, p.Notes)
+		}
+	}
+}
+
+func TestWhatTheTemplateSaysOtherwiseIsNotOverruled(t *testing.T) {
+	for by, o := range map[string]Options{inject.ByAgent: {Sidecar: true}, inject.ByController: {}} {
+		ref, whole := worker(t, deploy, "metadata: {labels: {idalloc.dev/assign: "+by+"}}")
+		if p, err := For(ref, whole, o); err == nil || !strings.Contains(err.Error(), "idalloc.dev/assign: "+by+": remove it") {
+			t.Errorf("%s: %v %v", by, err, p.Objects)
 		}
 	}
 }
