@@ -38,8 +38,8 @@ func (f *facts) smooth() bool { return f.rolls() && f.rollout.overdue == "" && f
 
 // wayOut says what to do about a rolling update whose old pods do not hand over.
 func (f *facts) wayOut() string {
-	if f.evict == never {
-		return "or remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
+	if f.keepsAll() {
+		return "remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
 	}
 	return allocator.WayOut
 }
