@@ -120,6 +120,7 @@ func policies() []policy {
 	return []policy{
 		{name: "idalloc", folder: "policy"},
 		{name: "idalloc-leases", folder: "policy"},
+		{name: "idalloc-events", folder: "policy"},
 		{name: "idalloc-assign", mutating: true, folder: "assign", tried: func(t trial) verdict { return t.gated }},
 		{name: "idalloc-assign", folder: "assign", tried: func(t trial) verdict { return t.refused }},
 		{name: "idalloc-controller", folder: "assign"},

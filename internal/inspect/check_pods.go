@@ -25,7 +25,10 @@ func damaged(unreadable bool) func(*facts) []about {
 	return func(f *facts) []about {
 		found := f.each(func(p pod) (words, bool) {
 			locks := "every partition"
-			if id := p.Receipt.Slot(); id >= 0 {
+			switch id := p.Receipt.Slot(); {
+			case p.byAgent:
+				locks = "what idalloc-controller confirmed last"
+			case id >= 0:
 				locks = fmt.Sprintf("id %d and every partition", id)
 			}
 			return words{"what": p.damage, "locks": locks}, p.damage != "" && p.live() && (p.Receipt.State == receipt.Unreadable) == unreadable

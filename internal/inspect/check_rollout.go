@@ -11,9 +11,9 @@ func (f *facts) rolls() bool { return f.owner.Rolls() && f.owner.Count > 0 }
 
 // stuckUpdates finds a rolling update that cannot go on by itself.
 func stuckUpdates(f *facts) []about {
-	waiter, also := f.stuck(), "and "
-	if f.evict == never {
-		also = "or "
+	waiter, also := f.stuck(), "For later updates, "
+	if f.keepsAll() {
+		also = "Or "
 	}
 	return some(waiter != "", about{pod: waiter, with: words{"pods": few(f.keepers()), "out": also + f.wayOut()}})
 }
@@ -41,7 +41,7 @@ func (f *facts) smooth() bool { return f.rolls() && f.rollout.overdue == "" && f
 
 // wayOut says what to do about a rolling update whose old pods do not hand over.
 func (f *facts) wayOut() string {
-	if f.evict == never {
+	if f.keepsAll() {
 		return "remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
 	}
 	return allocator.WayOut

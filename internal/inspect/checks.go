@@ -79,7 +79,7 @@ func findings() []row {
 		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} continues." + repair},
 		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
 			"The old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
-			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`, {out}"},
+			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`. {out}"},
 		{Overdue, overdueUpdates, "the rolling update of {owner} has made no progress within its deadline ({message}). See why the pods of the current revision are not available, " +
 			"or run `kubectl rollout undo deployment/{name} -n {namespace}`."},
 		{Condemned, condemnedHolders, "{owner} does not have the ordinals of {pods} any more, which keep ids that another pod waits for. With the policy OrderedReady Kubernetes removes " +

@@ -225,7 +225,10 @@ func (h *holding) unchanged() (since time.Duration, known bool) {
 }
 
 // gives reports whether the controller removes the pod when a newer one waits for its id.
-func (h *holding) gives(p pod) bool { return p.byController && h.owner.Rolls() && h.evict != never }
+func (h *holding) gives(p pod) bool { return p.byController && h.owner.Rolls() && !h.keepsAll() }
+
+// keepsAll reports whether the owner's annotation turns the controller's removals off.
+func (h *holding) keepsAll() bool { return h.evict == "never" || h.evict == "0" || h.evict == "0%" }
 
 // those returns the names of the pods of which something is so, in order.
 func (h *holding) those(is func(p pod) bool) (names []string) {

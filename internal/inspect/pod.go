@@ -24,8 +24,6 @@ const (
 	givenKey = "idalloc.dev/id"
 	// evictKey is the owner's annotation that says how many ids may be without an available pod because the controller removes pods.
 	evictKey = "idalloc.dev/evict"
-	// never turns these removals off.
-	never = "never"
 	// checks is the command that says what is wrong with the controller.
 	checks = "`kubectl idalloc check`"
 )

@@ -60,7 +60,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	}
 	for reason, what := range map[heart.Reason]string{
 		heart.ReasonPaused: "the Deployment is paused: resume it",
-		heart.ReasonNever: "annotation " + EvictKey + " is never, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
+		heart.ReasonNever: "annotation " + EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
 			"revision yourself",
 		heart.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
 	} {

@@ -100,12 +100,13 @@ func (p *planner) isBehind(pod *Pod) bool {
 }
 
 // waiters returns the planner and its siblings that wait, in the order in which they get slots: by rank, then those with an ordinal, then by
-// age. A condemned pod that is gated is none: it could not hand the slot over to the pod whose ordinal that is. The controller's waiters are those of the current revision first, and then all for which it plans. If there is not enough of something, those that are known to run come before older ones: an entry for a pod that never starts would be
-// of no use for as long as the pod lives.
+// age. The controller's waiters are those of the current revision first, and then all for which it plans. A gated pod that is condemned is none:
+// it could not hand the slot over to the pod of that ordinal. If there is not enough of something, those that are known to run come before older
+// ones: an entry for a pod that never starts would be of no use for as long as the pod lives.
 func (p *planner) waiters() []*Pod {
 	waiters := make([]*Pod, 0, len(p.alive))
 	for _, pod := range p.alive {
-		if (p.sibling(pod) || p.in.Central && (pod.Gated || pod.Central)) && p.waits(pod) && !(pod.Gated && pod.Condemned) {
+		if (p.sibling(pod) || p.in.Central && (pod.Gated || pod.Central)) && p.waits(pod) && (!pod.Gated || !pod.Condemned) {
 			waiters = append(waiters, pod)
 		}
 	}

@@ -144,7 +144,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		}
 		evict := func(grace *int64) error {
 			o := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}, GracePeriodSeconds: grace}
-			return controller.PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name}, DeleteOptions: &o})
+			return controller.PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, DeleteOptions: &o})
 		}
 		Expect(remove(other.Name, nil)).To(MatchError(ContainSubstring("has no label idalloc.dev/assign")))
 		Expect(remove(name, nil)).To(Succeed())

@@ -1,0 +1,38 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// A policy that config has and check does not look at could be missing, and check would say that all is in order.
+func TestEachPolicyOfConfigIsAPart(t *testing.T) {
+	kind := regexp.MustCompile(`(?m)^kind: (Mutating|Validating)AdmissionPolicy\nmetadata:\n  name: (.+)$`)
+	for _, folder := range []string{"policy", "assign"} {
+		paths, err := filepath.Glob("../../config/" + folder + "/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, path := range paths {
+			text, err := os.ReadFile(path) //nolint:gosec // a file of the project
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range kind.FindAllStringSubmatch(string(text), -1) {
+				found++
+				if !slices.ContainsFunc(policies(), func(p policy) bool {
+					return p.folder == folder && p.name == m[2] && p.mutating == (m[1] == "Mutating")
+				}) {
+					t.Errorf("%s: check does not look at %sAdmissionPolicy %s", path, m[1], m[2])
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("config/%s has no policy", folder)
+		}
+	}
+}
