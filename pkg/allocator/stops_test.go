@@ -257,6 +257,21 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	}
 }
 
+// A pod that asks may be slow to say that it waits. The holder refuses it first, and the plan that is to drop the request keeps it.
+func TestAPodThatWaitsLaterThanItAsksGetsItsSlot(t *testing.T) {
+	b := newBench(t, 1)
+	b.works("p0", func(o *allocator.Options) {
+		o.Observer = on(func(e event.NotHandedOver) {
+			if e.Why == event.ObstacleDropped {
+				b.receipt("new", receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()})
+			}
+		})
+	})
+	b.newer("new")
+	b.edit(apifake.Deployment, apifake.Worker, func(a map[string]string) { a[assignment.HandoverKey] = `{"0":"new"}` })
+	b.await("the holder gives its slot up", func() bool { return b.says("p0", receipt.GaveUp) })
+}
+
 // A request of a pod that waits may stay until that has a slot. It stops no pod of the same revision, or of a StatefulSet that keeps the ordinal.
 func TestARequestAmongPodsOfOneRevisionStopsNoWork(t *testing.T) {
 	for name, start := range map[string]func(b *bench, change func(*allocator.Options)) (holder string, waits func()){

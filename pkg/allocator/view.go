@@ -249,7 +249,8 @@ func (a *Allocator) see() duty.View {
 	v.Propose, v.Yield = offers.To(mine)
 	if by := offers.Requester(mine); by != "" && a.tenure.Lock.State == receipt.Locks {
 		r := &a.view.request
-		v.Asks, v.Asked = r.by != by && !a.clock.Now().Before(r.nextAt), r.wanted() == by
+		judged := r.by == by && (r.granted || a.plans.drops) // a plan may keep one that was refused: it waits by now
+		v.Asks, v.Asked = !judged && !a.clock.Now().Before(r.nextAt), r.wanted() == by
 	}
 	return v
 }
