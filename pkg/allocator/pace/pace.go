@@ -133,6 +133,9 @@ func (p *Pace) Confirm(request time.Duration) time.Duration {
 // StandBack is how long a process whose program failed this often in a row waits before it has another pod's work stopped again. The time doubles
 // with each failure.
 func (p *Pace) StandBack(failures int) time.Duration {
+	if failures <= 0 {
+		return 0 // a plan counted some, and the receipt was changed since
+	}
 	return p.Longer(min(minStandBack<<min(failures-1, 8), maxStandBack))
 }
 

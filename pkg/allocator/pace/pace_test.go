@@ -81,7 +81,7 @@ func TestUndone(t *testing.T) {
 }
 
 func TestStandBack(t *testing.T) {
-	for failures, want := range map[int]time.Duration{1: 30 * time.Second, 2: time.Minute, 5: 8 * time.Minute, 6: 10 * time.Minute, 1000: 10 * time.Minute} {
+	for failures, want := range map[int]time.Duration{0: 0, 1: 30 * time.Second, 2: time.Minute, 5: 8 * time.Minute, 6: 10 * time.Minute, 1000: 10 * time.Minute} {
 		if got := at(0).StandBack(failures); got != want {
 			t.Errorf("after %d failures: %s, want %s", failures, got, want)
 		}
