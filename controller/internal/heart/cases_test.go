@@ -134,8 +134,6 @@ func (w *World) readOwner(text string) error {
 			o.Blocks = true
 		case "paused":
 			o.Paused = true
-		case "max-unavailable":
-			o.MaxUnavailable, err = strconv.Atoi(rest)
 		case "limit":
 			o.Limit, err = strconv.Atoi(rest)
 		case "current":

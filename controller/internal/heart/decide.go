@@ -139,7 +139,7 @@ func (v *view) input() proposal.Input {
 	o := v.w.Owner
 	in := proposal.Input{
 		Count: o.Count, State: v.state(), Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
-		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable, Ends: o.Replaces && o.MaxUnavailable > 0 && !o.Paused},
+		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
 		Partitions: v.division(), FreeFor: v.w.FreeFor,
 	}
 	for _, p := range v.pods {

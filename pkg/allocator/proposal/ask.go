@@ -52,9 +52,6 @@ func (p *planner) ask() {
 	}
 	h := &p.d.HandOver
 	able := p.survey()
-	if p.in.Rollout.Ends {
-		return
-	}
 	asking := make(map[string]bool, len(p.next.Handover))
 	for _, name := range p.next.Handover {
 		asking[name] = true

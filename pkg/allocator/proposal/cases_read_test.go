@@ -207,7 +207,6 @@ func (s *scene) readController(rest string) error {
 		"slot free for":    duration(&in.FreeFor),
 		"joins":            cases.Just(func() { s.joins = true }),
 		"gathers":          cases.Just(func() { in.Partitions.Gathers = true }),
-		"ends older pods":  cases.Just(func() { in.Rollout.Ends = true }),
 		"max unavailable":  cases.Number(&in.Rollout.MaxUnavailable),
 		"available":        cases.Number(&in.Rollout.Available),
 	}.Parts(rest)

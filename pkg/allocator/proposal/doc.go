@@ -21,8 +21,7 @@
 //     leaves a free slot to pods of a lower rank: for ten seconds with rank 1, and for a minute with rank 2. A planner that leaves one gives
 //     none to its siblings. Rank 1 counts as 0 for a pod that is, or may be, of the current revision.
 //  6. Asking. A planner of the current revision for which there is no slot asks pods of other revisions for theirs. A pod of a StatefulSet asks
-//     condemned ones, those with ordinals that the StatefulSet does not have any more. The controller asks no pod of a Deployment that ends older
-//     pods by itself (see ask.go).
+//     condemned ones, those with ordinals that the StatefulSet does not have any more (see ask.go).
 //  7. Members. The ids below the count whose holders work on partitions divide them. An id whose slot no pod locks stays a member until the planner
 //     has known it vacant for long enough; with primary, by default, until no pod that is known to run is about to take it. An id whose holder
 //     works on none is no member.

@@ -105,8 +105,6 @@ type Rollout struct {
 	Current bool
 	// MaxUnavailable is the maxUnavailable of the Deployment's strategy, as a number of pods.
 	MaxUnavailable int
-	// Ends says that Kubernetes ends older pods by itself, so that the controller asks none: each request is two writes more.
-	Ends bool
 	// Available is the number of available pods among the planner and its siblings. Their ReplicaSet says it, because pods are listed by metadata
 	// alone. Available and not Ready: with minReadySeconds a new pod proves itself before the next old one is asked.
 	Available int
