@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"fmt"
 	"maps"
 	"sync/atomic"
 	"testing"
@@ -118,4 +119,37 @@ func TestOthersGetWhatAReplacementNeverTakes(t *testing.T) {
 			b.until("a half for the replacement that starts after all", worksOn("p2", 6))
 		})
 	}
+}
+
+// A plan about partitions that changes nothing is made again after a time that grows with the pods. A scale-down that leaves a row to an id that no pod has
+// is news: the partitions rest until a plan.
+func TestPartitionsOfAnIDAboveTheCountDoNotWaitForAPlanThatWasInVain(t *testing.T) {
+	const count = 200
+	b := newBench(t, count)
+	slots := assignment.Slots{0: "p0", 1: "p1", count: "third", count + 1: "last"}
+	for id := 2; id < count; id++ {
+		slots[id] = fmt.Sprint("idle-", id)
+		b.locks(slots[id], receipt.Share{ID: id})
+	}
+	b.locks("p1", receipt.Share{ID: 1, Of: 6})
+	b.locks("third", receipt.Share{ID: count, Of: 6, Partitions: placement.Between(2, 2)}) // these let nothing go yet
+	b.locks("last", receipt.Share{ID: count + 1, Of: 6, Partitions: placement.Between(3, 5)})
+	b.annotate(map[string]string{
+		assignment.PartitionCountKey: "6", assignment.PartitionStrategyKey: "range", assignment.Key: slots.Encode(),
+		assignment.PartitionOwnersKey: fmt.Sprintf(`{"count":6,"strategy":"range","owners":{"0":"0-1","1":"","%d":"2","%d":"3-5"}}`, count, count+1),
+	})
+	planned := make(chan struct{}, 1)
+	b.works("p0", func(o *allocator.Options) {
+		o.Divides, o.Observer = true, on(func(event.Planned) { note(planned, struct{}{}) })
+	})
+	<-planned
+	row := func() placement.Owners {
+		return assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Row.Owners
+	}
+	b.api.Remove(apifake.Pods, "last")
+	b.edit(apifake.Deployment, apifake.Worker, func(a map[string]string) {
+		delete(slots, count+1)
+		a[assignment.Key] = slots.Encode()
+	})
+	b.await("the row names no id that no pod has", func() bool { return row()[count+1].Empty() })
 }

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -85,6 +86,9 @@ func (a *Allocator) heard(before store.Owner) {
 	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.contest.lease.Holder != "" && (!named || id != a.contest.lease.ID) {
 		a.contest = contest{backoff: a.contest.backoff} // it is to have another slot, or none
 	}
+	if abandoned(now) && !abandoned(before) {
+		p.vainUntil = time.Time{}
+	}
 	a.changes.Heard(now, a.tenure.Lock.Share)
 	if a.o.Divides && !a.tenure.Working.Empty() {
 		a.changes.Wish(now, a.tenure.Working.ID)
@@ -96,6 +100,12 @@ func (a *Allocator) heard(before store.Owner) {
 		a.contest.again = latest(a.contest.again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
 		a.work.listenAt = latest(a.work.listenAt, a.contest.again)
 	}
+}
+
+// abandoned reports whether the row gives partitions to an id above the count that the map does not name any more. They rest until a plan.
+func abandoned(owner store.Owner) bool {
+	row := owner.Record.State.Row
+	return row != nil && slices.ContainsFunc(row.Owners.IDs(), func(id int) bool { return id >= owner.Count && owner.Record.State.Slots[id] == "" })
 }
 
 // surplusNames says by how many pods the map names more than the owner has, and than it has Ready ones.
