@@ -24,11 +24,14 @@ const (
 	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster. few is how many more tell processes what can
 	// wait, so that nothing urgent queues behind that.
 	inFlight, few = 32, 8
-	// refusedAfter is when a removal that a budget refused is tried again, mixedAfter when pods that the cache does not have are listed again, and
-	// changedAfter when an agent is told again whose pod has changed meanwhile.
+	// refusedAfter is when a removal that a budget refused is tried again, mixedAfter when pods that the cache does not have are listed again while
+	// something is to come, and changedAfter when an agent is told again whose pod has changed meanwhile.
 	refusedAfter, mixedAfter, changedAfter = 5 * time.Second, 2 * time.Second, 2 * time.Second
 	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
 	unheardAfter = 20 * time.Second
+	// goneAfter is when the controller looks whether pods that the cache does not have are gone, which no watch shows. With its jitter it ends before the
+	// ten seconds after which the pages say that no entry of a dead pod stays.
+	goneAfter = 5 * time.Second
 )
 
 // Executor reconciles owners.
@@ -210,9 +213,7 @@ func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err err
 func (p *pass) rest(ctx context.Context, d heart.Decision) {
 	p.metrics.observe(p.ref, d.Waits)
 	p.sooner(d.After)
-	if p.mixed(len(d.Waits) > 0) {
-		p.sooner(mixedAfter)
-	}
+	p.sooner(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {
 		p.sooner(wait.Jitter(unheardAfter, 1))
 	}
@@ -224,13 +225,19 @@ func (p *pass) sooner(after time.Duration) {
 	}
 }
 
-// mixed reports whether pods that take for themselves live beside pods of the controller, and something is to come: pods wait, or are of an older
-// revision. The cache does not have the former, so no event tells of them.
-func (p *pass) mixed(waits bool) bool {
-	others := false
+// mixed returns when pods that take for themselves are to be listed again beside pods of the controller. The cache does not have the former, so no event
+// tells of them. It is soon if something is to come: pods wait, or are of an older revision.
+func (p *pass) mixed(waits bool) time.Duration {
+	others, ours := false, false
 	for _, q := range p.world.Pods {
-		others = others || !q.Assigned && !q.Agent
+		others, ours = others || !q.Assigned && !q.Agent, ours || q.Assigned || q.Agent
 		waits = waits || q.Assigned && p.ref.Rolls() && q.Controller != p.world.Owner.Revision
 	}
-	return others && waits
+	switch {
+	case !others || !ours:
+		return 0
+	case waits:
+		return mixedAfter
+	}
+	return wait.Jitter(goneAfter, 1)
 }

@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -102,5 +104,35 @@ func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
 			t.Errorf("a pass with the map %v sees %+v", p.owner.Record.State.Slots, p.world.Pods)
 		}
 		p.owner.Record.State.Slots = nil
+	}
+}
+
+// A migration is over but for an old pod that takes for itself. No watch shows that it is gone, and no other pod has the next step to its entry.
+func TestAPodThatTheCacheDoesNotHaveIsLookedForUntilItIsGone(t *testing.T) {
+	pod := func(name string, labels map[string]string, id int) corev1.Pod {
+		lock := receipt.Receipt{UID: name, Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "w"}
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID(name), OwnerReferences: controlledBy("owner", store.Deployment), Labels: labels,
+			Annotations: map[string]string{receipt.Key: lock.Encode()},
+		}}
+	}
+	made, old := pod("new", map[string]string{store.AssignLabel: receipt.ByAgent}, 0), pod("old", nil, 2)
+	for what, c := range map[string]struct {
+		watched, listed []corev1.Pod
+		again           bool
+	}{
+		"it lives":                               {[]corev1.Pod{made}, []corev1.Pod{made, old}, true},
+		"it is gone":                             {[]corev1.Pod{made}, []corev1.Pod{made}, false},
+		"all pods of the controller are no more": {nil, []corev1.Pod{old}, false},
+	} {
+		p := passOf(t, pods{all: c.listed})
+		p.cache, p.metrics = pods{all: c.watched}, NewMetrics(time.Now)
+		p.owner.Record.State.Slots = assignment.Slots{0: "new", 2: "old"}
+		if err := p.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.rest(t.Context(), heart.Decision{}); p.after > 10*time.Second || (p.after > 0) != c.again {
+			t.Errorf("%s: the next pass comes after %s", what, p.after)
+		}
 	}
 }

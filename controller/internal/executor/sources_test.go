@@ -59,6 +59,10 @@ func (p pods) List(_ context.Context, list client.ObjectList, options ...client.
 	return nil
 }
 
+func (pods) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+
 // A workload releases a pod whose labels were changed. The pod keeps its id and its entry in the map, and hears of a new count.
 func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 	ref, _ := store.NewRef("apps/v1", store.StatefulSet, "shop", "worker")
