@@ -188,7 +188,14 @@ func (p *pass) run(ctx context.Context) error {
 
 // plan decides, and writes the map.
 func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err error) {
-	if d = heart.Decide(p.world); d.Failing {
+	d = heart.Decide(p.world)
+	if d.Plan.Next != nil && !p.temper.listed { // a process that begins knows of no pods that wait outside of the cache
+		if err := p.lookOutside(ctx); err != nil {
+			return d, false, err
+		}
+		d = heart.Decide(p.world)
+	}
+	if d.Failing {
 		p.sooner(p.temper.failing.Left(p.world.Now))
 	}
 	if d.Plan.Next == nil {

@@ -47,10 +47,16 @@ func (p *pass) look(ctx context.Context) error {
 	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		return nil
 	}
+	return p.lookOutside(ctx)
+}
+
+// lookOutside reads the owner's pods from the API server, and takes in whether the cache lacks some that count.
+func (p *pass) lookOutside(ctx context.Context) error {
 	cached := p.metas
 	if err := p.list(ctx); err != nil {
 		return err
 	}
+	p.temper.listed = true
 	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool {
 		return (q.Receipt.State != receipt.None || q.Assigned && q.ID != "") && !shows(cached[q.Name], q.Text)
 	})

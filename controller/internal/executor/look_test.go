@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -104,6 +105,29 @@ func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
 			t.Errorf("a pass with the map %v sees %+v", p.owner.Record.State.Slots, p.world.Pods)
 		}
 		p.owner.Record.State.Slots = nil
+	}
+}
+
+// Another replica was elected while an old pod waits that takes for itself. The first write of the map gives its slot to no new pod that never runs.
+func TestANewLeaderLooksForPodsThatTheCacheDoesNotHaveBeforeItGivesASlot(t *testing.T) {
+	waits := receipt.Receipt{UID: "old", Owner: "Deployment/worker", State: receipt.Waits, Rank: 3, Write: "w"}
+	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("owner", store.Deployment), Labels: map[string]string{store.AssignLabel: receipt.ByAgent}}
+	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("owner", store.Deployment), Annotations: map[string]string{receipt.Key: waits.Encode()}}
+	for what, others := range map[string]struct {
+		listed []corev1.Pod
+		writes bool
+	}{
+		"an old pod waits": {[]corev1.Pod{{ObjectMeta: made}, {ObjectMeta: old}}, false},
+		"no other pods":    {[]corev1.Pod{{ObjectMeta: made}}, true},
+	} {
+		p := refused(t, refusal{http.StatusConflict, metav1.StatusReasonConflict}) // nothing is written
+		p.server, p.cache, p.owner.Count = pods{all: others.listed}, pods{all: []corev1.Pod{{ObjectMeta: made}}}, 1
+		if err := p.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := p.plan(t.Context()); (err != nil) != others.writes {
+			t.Errorf("%s: the map is to be written: %v (%v)", what, err != nil, err)
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ type temper struct {
 	// strangers says that the cache lacks a pod that locks a slot or waits for one, such as a pod whose controller is gone. If the plan did not know it, the
 	// map would give its slot to others, and T3 would take it from them each time. Or slots would not seem scarce, and one would go to a pod that never runs.
 	strangers bool
+	// listed says that strangers is known.
+	listed bool
 	// seen has the names of pods that the cache has or had, of those that live or that the map names still.
 	seen map[string]bool
 	// wrote is the map as it was written last. What was undone is not written again at once each time: the next write comes at until.
