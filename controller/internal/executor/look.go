@@ -23,7 +23,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// EvictKey is the annotation of a Deployment that says how many ids may be without an available pod because of removals: a number, a
+// EvictKey is the annotation of an owner that says how many ids may be without an available pod because of removals: a number, a
 // percentage, or "never".
 const EvictKey = "idalloc.dev/evict"
 
@@ -167,16 +167,17 @@ func (p *pass) ownerOf() heart.Owner {
 	return heart.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o.Annotations[EvictKey], o.Count), Wish: o.Wish, RollsNow: o.RollsNow,
+		Limit: limit(o), Wish: o.Wish, RollsNow: o.RollsNow,
 	}
 }
 
-// limit reads EvictKey. What makes no sense counts as absent.
-func limit(text string, count int) int {
-	if text == "never" || text == "0" || text == "0%" {
+// limit reads EvictKey. What makes no sense counts as absent. A Job's pod would count as failed, and what a further kind does without one is not known.
+func limit(o store.Owner) int {
+	text := o.Annotations[EvictKey]
+	if text == "never" || text == "0" || text == "0%" || o.Kind == store.Job || o.Resource != "" {
 		return 0
 	}
-	n, _ := intstr.GetScaledValueFromIntOrPercent(new(intstr.Parse(text)), count, false)
+	n, _ := intstr.GetScaledValueFromIntOrPercent(new(intstr.Parse(text)), o.Count, false)
 	return max(1, n)
 }
 

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// remove removes pods of a Deployment so that others get their ids. Gated programs cannot stop by themselves, and Kubernetes removes no older pod while
+// remove removes pods so that others get their ids. Gated programs cannot stop by themselves, and a Deployment's controller removes no older pod while
 // the new one waits for the older one's id.
 func (v *view) remove() {
 	o := v.w.Owner
-	if !o.Replaces || o.Paused || o.Limit <= 0 || o.Revision == "" {
+	if o.Paused || o.Limit <= 0 || o.Revision == "" {
 		return
 	}
 	c := v.census()
@@ -17,7 +17,7 @@ func (v *view) remove() {
 		v.above(c)
 		return
 	}
-	if !o.Blocks {
+	if !o.Replaces || !o.Blocks {
 		return
 	}
 	broken, working := c.older(v)
@@ -104,13 +104,13 @@ func (c *census) older(v *view) (broken, working []*pod) {
 }
 
 // above removes one pod with an id above the count, if a lower id is free and stays free. Kubernetes removed the wrong pod of a scale-down then: it looks
-// at the deletion cost only among pods that are equally ready.
+// at the deletion cost only among pods that are equally ready, and of a StatefulSet at the ordinals, which need not be the ids.
 func (v *view) above(c census) {
 	if c.free <= 0 || c.live > v.w.Owner.Count || c.without-c.free >= v.w.Owner.Limit {
 		return
 	}
 	for _, p := range slices.Backward(c.holders) {
-		if p.runs && p.id >= v.w.Owner.Count && v.current(p) {
+		if p.runs && p.id >= v.w.Owner.Count && v.current(p) && !p.Condemned {
 			v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseAbove, Evict: true})
 			return
 		}

@@ -19,7 +19,7 @@ type Owner struct {
 	Room      assignment.Room
 	// Revision is the controller of the current revision's pods. It is empty while that is not known.
 	Revision string
-	// Replaces says that the owner is a Deployment: its controller replaces a pod that is removed. Pods of no other kind are ever removed.
+	// Replaces says that the owner is a Deployment: in a rolling update its controller may wait for pods that wait for ids of older ones.
 	Replaces bool
 	// Blocks says that a rolling update starts new pods, but ends no old one until a new one is available.
 	Blocks bool
@@ -27,7 +27,7 @@ type Owner struct {
 	MaxUnavailable int
 	// Paused says that the user paused the Deployment.
 	Paused bool
-	// Limit is how many ids may be without an available pod because of a removal. 0 turns removals off.
+	// Limit is how many ids may be without an available pod because of a removal. 0 turns removals off, as for a Job.
 	Limit int
 	// Wish is what the user wants of partitions. RollsNow says that each pod that ends has a successor.
 	Wish     assignment.Wish

@@ -48,7 +48,7 @@ var _ = Describe("the controller", func() {
 		Expect(idOf(ctx, ns, pod.Name)).To(Equal(pod.Annotations[store.IDKey]))
 	})
 
-	It("gives pods of a StatefulSet the ids of their ordinals", func(ctx SpecContext) {
+	It("gives pods of a StatefulSet the ids of their ordinals, and replaces one that keeps an id above the count", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
 		_, err := client.AppsV1().StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: worker}, Spec: appsv1.StatefulSetSpec{
@@ -60,6 +60,22 @@ var _ = Describe("the controller", func() {
 		for name, want := range map[string]string{"worker-4": "0", "worker-5": "1", "worker-6": "2"} {
 			Expect(idOf(ctx, ns, name)).To(Equal(want))
 		}
+
+		// The ordinals begin one later: worker-7 gets the id of worker-4, and the others keep theirs. Then worker-5 stays alone, with id 1.
+		change := func(text string) {
+			_, err := client.AppsV1().StatefulSets(ns).Patch(ctx, worker, types.MergePatchType, []byte(text), metav1.PatchOptions{})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		change(`{"spec":{"ordinals":{"start":5}}}`)
+		Eventually(func(ctx context.Context) map[string]string {
+			ids := map[string]string{}
+			for _, pod := range pods(ctx, ns) {
+				ids[pod.Name] = pod.Annotations[store.IDKey]
+			}
+			return ids
+		}).WithContext(ctx).Should(Equal(map[string]string{"worker-5": "1", "worker-6": "2", "worker-7": "0"}))
+		change(`{"spec":{"replicas":1}}`)
+		haveIDs(ctx, ns, 1)
 	})
 
 	It("says that a pod of no known kind gets no id", func(ctx SpecContext) {

@@ -69,10 +69,10 @@ func (j *Judge) checkRemoved(v *server.Version) {
 	j.reportf(moves, "%s deletes %s, which is available, and asks no budget", p.ID, v.Name)
 }
 
-// staysAbove reports whether a pod has an id above the count for as long as it lives. The controller removes no pod for that but a Deployment's,
-// and Kubernetes removes the highest pods of a StatefulSet.
+// staysAbove reports whether a pod has an id above the count for as long as it lives. The controller removes no pod of a
+// Job for that: it would count as failed.
 func (j *Judge) staysAbove(p *world.Process, id, count int) bool {
-	return p.Assigned && id >= count && (j.w.Profile.Resource == object.Jobs || j.w.Profile.Resource == object.ReplicaSets)
+	return p.Assigned && id >= count && j.w.Profile.Resource == object.Jobs
 }
 
 // isWaiting reports whether a pod of the owner is behind its gate, and may leave it.
