@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -22,10 +21,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
-
-// EvictKey is the annotation of a Deployment that says how many ids may be without an available pod because of removals: a number, a
-// percentage, or "never".
-const EvictKey = "idalloc.dev/evict"
 
 // podMeta is a pod's metadata in the form that the store takes.
 type podMeta = metav1.PartialObjectMetadata
@@ -158,20 +153,12 @@ func (p *pass) seeOne(pod *corev1.Pod) {
 // ownerOf returns the owner as decisions need it.
 func (p *pass) ownerOf() heart.Owner {
 	o := p.owner
+	limit, _ := assignment.EvictLimit(o.Annotations, o.Count) // tellIgnored says what counts as absent
 	return heart.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o.Annotations[EvictKey], o.Count), Wish: o.Wish, RollsNow: o.RollsNow,
+		Limit: limit, Wish: o.Wish, RollsNow: o.RollsNow,
 	}
-}
-
-// limit reads EvictKey. What makes no sense counts as absent.
-func limit(text string, count int) int {
-	if text == "never" || text == "0" || text == "0%" {
-		return 0
-	}
-	n, _ := intstr.GetScaledValueFromIntOrPercent(new(intstr.Parse(text)), count, false)
-	return max(1, n)
 }
 
 // podOf returns what the decisions need of a pod.

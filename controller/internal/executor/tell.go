@@ -3,11 +3,14 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -45,6 +48,7 @@ func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, rea
 // tell leaves Events about what people must know.
 func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	about, stuck := p.owner.About(), map[heart.Reason]int{}
+	p.tellIgnored(ctx)
 	for _, w := range d.Waits {
 		if left := starts - p.world.Now.Sub(w.Since); w.Reason == heart.ReasonUnavailable && left > 0 {
 			p.sooner(left)
@@ -60,7 +64,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	}
 	for reason, what := range map[heart.Reason]string{
 		heart.ReasonPaused: "the Deployment is paused: resume it",
-		heart.ReasonNever: "annotation " + EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
+		heart.ReasonNever: "annotation " + assignment.EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
 			"revision yourself",
 		heart.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
 	} {
@@ -78,5 +82,20 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	}
 	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {
 		p.event(ctx, about, store.EventWarning, "AssignmentTooLarge", large.Error()+": pods without an id wait, those that have one keep it")
+	}
+}
+
+// tellIgnored leaves an Event about the user's annotations of the owner that make no sense.
+func (p *pass) tellIgnored(ctx context.Context) {
+	problems := slices.Clone(p.owner.Wish.Problems)
+	if _, problem := assignment.EvictLimit(p.owner.Annotations, p.owner.Count); problem != nil {
+		problems = append(problems, *problem)
+	}
+	parts := make([]string, 0, len(problems))
+	for _, problem := range problems {
+		parts = append(parts, problem.Error()+": it counts as absent")
+	}
+	if text := strings.Join(parts, "; "); text != "" && p.seldom(string(p.owner.UID), "AnnotationIgnored "+text) {
+		p.event(ctx, p.owner.About(), store.EventWarning, "AnnotationIgnored", text)
 	}
 }

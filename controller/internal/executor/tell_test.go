@@ -1,0 +1,69 @@
+package executor
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	expiring "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// board is an API server that keeps the Events.
+type board struct{ events []string }
+
+func (b *board) RoundTrip(r *http.Request) (*http.Response, error) {
+	var event struct{ Reason, Message string }
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &event)
+	}
+	b.events = append(b.events, event.Reason+": "+event.Message)
+	return &http.Response{
+		StatusCode: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))), Request: r,
+	}, err
+}
+
+// of returns what passes say of an owner.
+func (b *board) of(t *testing.T, owner func(*store.Owner), d heart.Decision) []string {
+	t.Helper()
+	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: b}, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := passOf(t, nil)
+	p.store, p.Executor.told, p.world.Now = s, expiring.NewExpiringWithClock(clock.RealClock{}), time.Now()
+	owner(&p.owner)
+	for range 2 { // a pass comes for each change
+		p.tell(t.Context(), d)
+	}
+	return b.events
+}
+
+func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
+	for text, want := range map[string][]string{
+		"25%": nil,
+		"x":   {`AnnotationIgnored: annotation idalloc.dev/evict: not a number, a percentage or never: "x": it counts as absent`},
+	} {
+		got := (&board{}).of(t, func(o *store.Owner) { o.Annotations = map[string]string{assignment.EvictKey: text} }, heart.Decision{})
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	// Agents do not see the workload, so the controller tells what they cannot.
+	got := (&board{}).of(t, func(o *store.Owner) {
+		o.Wish = assignment.DecodeWish(map[string]string{assignment.PartitionCountKey: "many"})
+	}, heart.Decision{})
+	if want := []string{`AnnotationIgnored: annotation idalloc.dev/partition-count: not a number: "many": it counts as absent`}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
