@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -17,7 +18,7 @@ import (
 const (
 	// again is the least time between two Events with one reason about one object.
 	again = 5 * time.Minute
-	// starts is how long a pod may take to become available before people are told that others wait for it.
+	// starts is how long a pod may take to become available, or Kubernetes to end an older one, before people are told that others wait for it.
 	starts = time.Minute
 )
 
@@ -50,7 +51,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	about, stuck := p.owner.About(), map[heart.Reason]int{}
 	p.tellIgnored(ctx)
 	for _, w := range d.Waits {
-		if left := starts - p.world.Now.Sub(w.Since); w.Reason == heart.ReasonUnavailable && left > 0 {
+		if left := starts - p.world.Now.Sub(w.Since); (w.Reason == heart.ReasonUnavailable || w.Reason == heart.ReasonKept) && left > 0 {
 			p.sooner(left)
 			continue
 		}
@@ -66,10 +67,11 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 		heart.ReasonPaused: "the Deployment is paused: resume it",
 		heart.ReasonNever: "annotation " + assignment.EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
 			"revision yourself",
+		heart.ReasonKept:        "no pod of an older revision hands its id over, and the strategy has maxUnavailable 0: " + allocator.WayOut,
 		heart.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
 	} {
 		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
-			// Event: pods of the current revision wait for ids, and no old pod may be removed for them.
+			// Event: pods of the current revision wait for ids, and no old pod makes room for them.
 			// Do: what the message says.
 			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what))
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -65,5 +66,19 @@ func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
 	}, heart.Decision{})
 	if want := []string{`AnnotationIgnored: annotation idalloc.dev/partition-count: not a number: "many": it counts as absent`}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Kubernetes may end an old pod by itself, so no pod that has just come is stuck.
+func TestAStuckUpdateOfAgentsIsTold(t *testing.T) {
+	for age, want := range map[time.Duration][]string{
+		starts / 2: nil,
+		2 * starts: {"RolloutWaits: 1 pods of the current revision wait for the ids of older ones; no pod of an older revision hands its id over, and the strategy has " +
+			"maxUnavailable 0: " + allocator.WayOut},
+	} {
+		waits := []heart.Wait{{Pod: "c", Since: time.Now().Add(-age), Reason: heart.ReasonKept}}
+		if got := (&board{}).of(t, func(*store.Owner) {}, heart.Decision{Waits: waits}); !slices.Equal(got, want) {
+			t.Errorf("after %s: %q, want %q", age, got, want)
+		}
 	}
 }
