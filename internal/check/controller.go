@@ -89,13 +89,17 @@ func (r right) String() string {
 
 // needed are the rights without which pods wait.
 func needed() []right {
-	return []right{
-		{verb: "list", resource: "pods"}, {verb: "watch", resource: "pods"}, {verb: "patch", resource: "pods"}, {verb: "delete", resource: "pods"},
-		{verb: "create", resource: "pods", subresource: "eviction"},
-		{verb: "list", group: "apps", resource: "deployments"}, {verb: "patch", group: "apps", resource: "deployments"},
-		{verb: "patch", group: "apps", resource: "statefulsets"}, {verb: "list", group: "apps", resource: "replicasets"},
-		{verb: "patch", group: "batch", resource: "jobs"},
+	all := []right{{verb: "delete", resource: "pods"}, {verb: "create", resource: "pods", subresource: "eviction"}}
+	for _, of := range []right{
+		{resource: "pods"}, {group: "apps", resource: "deployments"}, {group: "apps", resource: "statefulsets"}, {group: "apps", resource: "replicasets"},
+		{group: "batch", resource: "jobs"},
+	} {
+		for _, verb := range []string{"get", "list", "watch", "patch"} {
+			of.verb = verb
+			all = append(all, of)
+		}
 	}
+	return all
 }
 
 // rights asks what the controller's account may do in the namespace of the options.

@@ -61,6 +61,12 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	t := x.temper(ref)
+	result, err := x.reconcile(ctx, ref, t)
+	x.tellForbidden(ctx, ref, t, err)
+	return result, err
+}
+
+func (x *Executor) reconcile(ctx context.Context, ref store.Ref, t *temper) (reconcile.Result, error) {
 	owner, err := x.owner(ctx, ref, t)
 	if errors.Is(err, store.ErrGone) {
 		x.metrics.forget(ref)

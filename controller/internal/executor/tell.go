@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,4 +101,25 @@ func (p *pass) tellIgnored(ctx context.Context) {
 	if text := strings.Join(parts, "; "); text != "" && p.seldom(string(p.owner.UID), "AnnotationIgnored "+text) {
 		p.event(ctx, p.owner.About(), store.EventWarning, "AnnotationIgnored", text)
 	}
+}
+
+// tellForbidden leaves an Event about a right that the controller lacks. It works on for others: the right may be missing in one namespace, or for a moment.
+func (x *Executor) tellForbidden(ctx context.Context, ref store.Ref, t *temper, err error) {
+	var missing *store.ForbiddenError
+	now := x.store.Clock.Now()
+	switch {
+	case !errors.As(err, &missing):
+		t.forbidden = time.Time{}
+		return
+	case t.forbidden.IsZero():
+		t.forbidden = now
+	}
+	meta, gone := x.ownerMeta(ctx, ref)
+	if gone != nil || now.Sub(t.forbidden) < patience || !x.seldom(string(meta.UID), "ControllerForbidden") {
+		return
+	}
+	about := metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: meta.UID}
+	// Event: RBAC refuses a request of the controller. The workload's pods keep what they have, and others wait.
+	// Do: run `kubectl idalloc check`, and install the chart again.
+	x.event(ctx, about, ref.Namespace, store.EventWarning, "ControllerForbidden", missing.Error())
 }

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -34,15 +37,22 @@ func (b *board) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, err
 }
 
-// of returns what passes say of an owner.
-func (b *board) of(t *testing.T, owner func(*store.Owner), d heart.Decision) []string {
+// pass returns one that leaves its Events there.
+func (b *board) pass(t *testing.T, clk clock.WithTicker) *pass {
 	t.Helper()
-	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: b}, clock.RealClock{})
+	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: b}, clk)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := passOf(t, nil)
-	p.store, p.Executor.told, p.world.Now = s, expiring.NewExpiringWithClock(clock.RealClock{}), time.Now()
+	p.store, p.Executor.told, p.world.Now = s, expiring.NewExpiringWithClock(clk), clk.Now()
+	return p
+}
+
+// of returns what passes say of an owner.
+func (b *board) of(t *testing.T, owner func(*store.Owner), d heart.Decision) []string {
+	t.Helper()
+	p := b.pass(t, clock.RealClock{})
 	owner(&p.owner)
 	for range 2 { // a pass comes for each change
 		p.tell(t.Context(), d)
@@ -80,5 +90,30 @@ func TestAStuckUpdateOfAgentsIsTold(t *testing.T) {
 		if got := (&board{}).of(t, func(*store.Owner) {}, heart.Decision{Waits: waits}); !slices.Equal(got, want) {
 			t.Errorf("after %s: %q, want %q", age, got, want)
 		}
+	}
+}
+
+// An API server that has just started refuses everything until it has read its roles.
+func TestARightThatTheControllerLacksForAWhileIsTold(t *testing.T) {
+	clk, b := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), &board{}
+	p := b.pass(t, clk)
+	p.cache = &behind{}
+	lacks := func() {
+		err := &store.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
+		p.tellForbidden(t.Context(), p.ref, p.temper, fmt.Errorf("pod a: %w", err))
+	}
+	lacks()
+	clk.Step(patience - time.Second)
+	p.tellForbidden(t.Context(), p.ref, p.temper, nil)
+	lacks()
+	clk.Step(patience - time.Second)
+	if lacks(); len(b.events) > 0 {
+		t.Errorf("told too soon: %q", b.events)
+	}
+	clk.Step(time.Second)
+	lacks()
+	lacks()
+	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], `ControllerForbidden: forbidden: cannot patch pods "a" in namespace shop: add verb "patch"`) {
+		t.Errorf("Events are %q", b.events)
 	}
 }

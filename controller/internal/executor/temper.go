@@ -35,6 +35,8 @@ type temper struct {
 	// unkept is how often in a row admission changed a receipt that was written, or another writer that of a pod that runs.
 	unkept pace.Undone
 	memory memory
+	// forbidden is since when the controller lacks a right, zero if it lacks none.
+	forbidden time.Time
 	// news counts what the controller has heard of the owner that it did not tell a process itself.
 	news atomic.Int64
 }
