@@ -163,7 +163,7 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	if len(d.Take)+len(d.Withdraw) > 0 {
 		err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
-		p.temper.took(d.Take, p.store.Clock.Now(), err)
+		p.temper.took(d.Take, p.written, p.store.Clock.Now(), err)
 		d = heart.Decide(p.world)
 	}
 	if d.Confirm {

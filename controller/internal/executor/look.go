@@ -39,6 +39,9 @@ func (p *pass) look(ctx context.Context) error {
 		lists = append(lists, list)
 	}
 	p.see(lists...)
+	if len(p.temper.wroteOn) > 2*len(p.metas) { // most of these pods are gone
+		clear(p.temper.wroteOn)
+	}
 	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		return nil
 	}
