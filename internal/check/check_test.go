@@ -52,7 +52,7 @@ func TestEachRightOfTheControllerIsAsked(t *testing.T) {
 	if err := yaml.Unmarshal(text, &role); err != nil {
 		t.Fatal(err)
 	}
-	var granted, asked []string
+	granted, asked := []string{}, make([]string, 0, len(needed()))
 	for _, rule := range role.Rules {
 		for _, resource := range rule.Resources {
 			name, sub, _ := strings.Cut(resource, "/")

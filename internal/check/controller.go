@@ -89,17 +89,13 @@ func (r right) String() string {
 
 // needed are the rights without which pods wait.
 func needed() []right {
-	all := []right{{verb: "delete", resource: "pods"}, {verb: "create", resource: "pods", subresource: "eviction"}}
-	for _, of := range []right{
-		{resource: "pods"}, {group: "apps", resource: "deployments"}, {group: "apps", resource: "statefulsets"}, {group: "apps", resource: "replicasets"},
-		{group: "batch", resource: "jobs"},
-	} {
-		for _, verb := range []string{"get", "list", "watch", "patch"} {
-			of.verb = verb
-			all = append(all, of)
-		}
+	var all []right
+	for _, verb := range []string{"get", "list", "watch", "patch"} {
+		all = append(all, right{verb: verb, resource: "pods"}, right{verb: verb, group: "apps", resource: "deployments"},
+			right{verb: verb, group: "apps", resource: "statefulsets"}, right{verb: verb, group: "apps", resource: "replicasets"},
+			right{verb: verb, group: "batch", resource: "jobs"})
 	}
-	return all
+	return append(all, right{verb: "delete", resource: "pods"}, right{verb: "create", resource: "pods", subresource: "eviction"})
 }
 
 // rights asks what the controller's account may do in the namespace of the options.

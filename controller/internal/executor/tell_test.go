@@ -26,7 +26,10 @@ import (
 type board struct{ events []string }
 
 func (b *board) RoundTrip(r *http.Request) (*http.Response, error) {
-	var event struct{ Reason, Message string }
+	var event struct {
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	}
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = json.Unmarshal(body, &event)

@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"testing"
 	"time"
 
@@ -127,7 +128,7 @@ func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenLaterEachTime(t *testing.T) 
 		"it is not written": {func(int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a"}, nil }, false},
 		"another slot":      {func(i int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a", ID: i}, a }, false},
 		"another pod": {func(i int) (heart.Take, map[string]*podMeta) {
-			return heart.Take{Pod: "a"}, map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: types.UID(fmt.Sprint(i))}}}
+			return heart.Take{Pod: "a"}, map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: types.UID(strconv.Itoa(i))}}}
 		}, false},
 	} {
 		now, writes, tries := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0, 0
