@@ -56,7 +56,7 @@ const (
 	mutating = "1.36.0"
 )
 
-// Cluster looks at all parts. It blocks for about thirty requests. Errors are those of requests that got no answer.
+// Cluster looks at all parts. It blocks for about forty requests. Errors are those of requests that got no answer.
 func Cluster(ctx context.Context, o Options) ([]Row, error) {
 	c := checker{Options: o}
 	server := c.server()

@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // A policy that config has and check does not look at could be missing, and check would say that all is in order.
@@ -34,5 +37,38 @@ func TestEachPolicyOfConfigIsAPart(t *testing.T) {
 		if found == 0 {
 			t.Errorf("config/%s has no policy", folder)
 		}
+	}
+}
+
+// Pods wait for each right of the controller but that to write Events.
+func TestEachRightOfTheControllerIsAsked(t *testing.T) {
+	text, err := os.ReadFile("../../config/controller/clusterrole.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role struct {
+		Rules []struct{ APIGroups, Resources, Verbs []string }
+	}
+	if err := yaml.Unmarshal(text, &role); err != nil {
+		t.Fatal(err)
+	}
+	granted, asked := []string{}, make([]string, 0, len(needed()))
+	for _, rule := range role.Rules {
+		for _, resource := range rule.Resources {
+			name, sub, _ := strings.Cut(resource, "/")
+			for _, verb := range rule.Verbs {
+				if name != "events" {
+					granted = append(granted, right{verb, rule.APIGroups[0], name, sub}.String())
+				}
+			}
+		}
+	}
+	for _, r := range needed() {
+		asked = append(asked, r.String())
+	}
+	slices.Sort(granted)
+	slices.Sort(asked)
+	if !slices.Equal(granted, asked) {
+		t.Errorf("the controller may\n%s\nand check asks for\n%s", strings.Join(granted, ", "), strings.Join(asked, ", "))
 	}
 }

@@ -89,13 +89,13 @@ func (r right) String() string {
 
 // needed are the rights without which pods wait.
 func needed() []right {
-	return []right{
-		{verb: "list", resource: "pods"}, {verb: "watch", resource: "pods"}, {verb: "patch", resource: "pods"}, {verb: "delete", resource: "pods"},
-		{verb: "create", resource: "pods", subresource: "eviction"},
-		{verb: "list", group: "apps", resource: "deployments"}, {verb: "patch", group: "apps", resource: "deployments"},
-		{verb: "patch", group: "apps", resource: "statefulsets"}, {verb: "list", group: "apps", resource: "replicasets"},
-		{verb: "patch", group: "batch", resource: "jobs"},
+	var all []right
+	for _, verb := range []string{"get", "list", "watch", "patch"} {
+		all = append(all, right{verb: verb, resource: "pods"}, right{verb: verb, group: "apps", resource: "deployments"},
+			right{verb: verb, group: "apps", resource: "statefulsets"}, right{verb: verb, group: "apps", resource: "replicasets"},
+			right{verb: verb, group: "batch", resource: "jobs"})
 	}
+	return append(all, right{verb: "delete", resource: "pods"}, right{verb: "create", resource: "pods", subresource: "eviction"})
 }
 
 // rights asks what the controller's account may do in the namespace of the options.

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/idalloc/idalloc/internal/hook"
 )
 
 // The annotations of a pod template that say how its sidecar is to be.
@@ -46,6 +49,8 @@ const (
 	// What idalloc watch accepts for --fence-after.
 	minFenceAfter = 3 * time.Second
 	maxFenceAfter = time.Hour
+	// minMemory is what the sidecar needs at least.
+	minMemory = "24Mi"
 )
 
 // settings are what the annotations of a template say.
@@ -100,7 +105,7 @@ func (s *settings) set(key, text string) error {
 		return checkAmounts(key, text)
 	case limitsKey:
 		s.limits = text
-		return checkAmounts(key, text)
+		return checkLimits(key, text)
 	case AccountKey:
 		s.account = text
 	default:
@@ -118,6 +123,20 @@ func checkAmounts(key, text string) error {
 	for one := range strings.SplitSeq(text, ",") {
 		if !amount.MatchString(one) {
 			return fmt.Errorf("annotation %s is %q: use NAME=QUANTITY with commas between them, such as cpu=5m,memory=24Mi", key, text)
+		}
+	}
+	return nil
+}
+
+func checkLimits(key, text string) error {
+	if err := checkAmounts(key, text); err != nil {
+		return err
+	}
+	least := resource.MustParse(minMemory)
+	for one := range strings.SplitSeq(text, ",") {
+		name, quantity, _ := strings.Cut(one, "=")
+		if is, err := resource.ParseQuantity(quantity); name == "memory" && (err != nil || is.Cmp(least) < 0) {
+			return fmt.Errorf("annotation %s is %q: the sidecar needs memory=%s or more", key, text, minMemory)
 		}
 	}
 	return nil
@@ -156,6 +175,9 @@ func (s *settings) check() error {
 	after, err := time.ParseDuration(s.fenceAfter)
 	if err != nil || after < minFenceAfter || after > maxFenceAfter {
 		return fmt.Errorf("annotation %s is %q: use a duration from %s to %s", fenceAfterKey, s.fenceAfter, minFenceAfter, maxFenceAfter)
+	}
+	if _, err := hook.Parse(s.fenceExec); err != nil {
+		return fmt.Errorf("annotation %s is %q: %w", fenceExecKey, s.fenceExec, err)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (s *scene) terms() cases.Terms {
 		"outdated":        func(rest string) error { s.rollout.outdated[rest] = true; return nil },
 		"overdue":         cases.Text(&s.rollout.overdue),
 		"finished":        cases.Just(func() { s.rollout.finished = true }),
-		"evict":           cases.Text(&s.evict),
+		"evict":           func(rest string) error { o.Annotations = map[string]string{assignment.EvictKey: rest}; return nil },
 		"copied":          cases.Text(&s.copied),
 		"lease":           s.readLease,
 		"leases denied":   cases.Just(func() { s.leases = leases{denied: errors.New("no")} }),

@@ -32,13 +32,6 @@ func (f *facts) counted() *PartitionCounts {
 	return counts
 }
 
-func badWishes(f *facts) (found []about) {
-	for _, p := range f.owner.Wish.Problems {
-		found = append(found, about{with: words{"what": p.Error()}})
-	}
-	return found
-}
-
 // garbled reports whether the value of one of the user's annotations makes no sense.
 func (f *facts) garbled(key string) bool { return tells(f.owner.Wish.Problems, key) }
 

@@ -6,11 +6,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 func damagedOwner(f *facts) (found []about) {
 	for _, p := range f.owner.Record.Problems {
+		found = append(found, about{with: words{"what": p.Error()}})
+	}
+	return found
+}
+
+// ignored finds values of the user's annotations that make no sense.
+func ignored(f *facts) (found []about) {
+	problems := slices.Clone(f.owner.Wish.Problems)
+	if _, problem := assignment.EvictLimit(f.owner.Annotations, f.owner.Count); problem != nil {
+		problems = append(problems, *problem)
+	}
+	for _, p := range problems {
 		found = append(found, about{with: words{"what": p.Error()}})
 	}
 	return found

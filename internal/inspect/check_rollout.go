@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // rolls reports whether the owner replaces its pods by revisions.
@@ -42,7 +43,7 @@ func (f *facts) smooth() bool { return f.rolls() && f.rollout.overdue == "" && f
 // wayOut says what to do about a rolling update whose old pods do not hand over.
 func (f *facts) wayOut() string {
 	if f.keepsAll() {
-		return "remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
+		return "remove annotation " + assignment.EvictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
 	}
 	return allocator.WayOut
 }

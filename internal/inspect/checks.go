@@ -98,7 +98,7 @@ func findings() []row {
 		{PartitionNotTaken, partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for {since} at least. The pod takes them, or a pod " +
 			"that lacks them moves them, within seconds. If it stays, see " + podsLog + "."},
 		{PartitionNotStopped, partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them continues." + repair},
-		{PartitionKeys, badWishes, "{what}: this value counts as absent. Set one that makes sense."},
+		{Ignored, ignored, "{what}: this value counts as absent. Set one that makes sense."},
 	}, wishRows()...)
 }
 

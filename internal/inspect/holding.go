@@ -228,7 +228,10 @@ func (h *holding) unchanged() (since time.Duration, known bool) {
 func (h *holding) gives(p pod) bool { return p.byController && h.owner.Rolls() && !h.keepsAll() }
 
 // keepsAll reports whether the owner's annotation turns the controller's removals off.
-func (h *holding) keepsAll() bool { return h.evict == "never" || h.evict == "0" || h.evict == "0%" }
+func (h *holding) keepsAll() bool {
+	limit, _ := assignment.EvictLimit(h.owner.Annotations, h.owner.Count)
+	return limit == 0
+}
 
 // those returns the names of the pods of which something is so, in order.
 func (h *holding) those(is func(p pod) bool) (names []string) {

@@ -22,8 +22,6 @@ const (
 	gate = "idalloc.dev/id"
 	// givenKey is the annotation from which the program reads its id. Only a confirmed lock has one.
 	givenKey = "idalloc.dev/id"
-	// evictKey is the owner's annotation that says how many ids may be without an available pod because the controller removes pods.
-	evictKey = "idalloc.dev/evict"
 	// checks is the command that says what is wrong with the controller.
 	checks = "`kubectl idalloc check`"
 )

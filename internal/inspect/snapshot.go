@@ -33,8 +33,6 @@ type snapshot struct {
 	copied string
 	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one, and a further kind gives them any names.
 	adopted map[string]bool
-	// evict is what the owner's annotation of this name says.
-	evict string
 }
 
 // rollout says what a Kubernetes controller will do with the owner's pods.
@@ -75,7 +73,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	}
 	now := snapshot{
 		owner: owner, now: s.Clock.Now(), written: store.LastWrite(whole.GetManagedFields()), changed: lastChange(whole.GetManagedFields()),
-		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)}, evict: whole.GetAnnotations()[evictKey],
+		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
 	}
 	for _, selector := range census.Selectors(owner) {
 		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(u *unstructured.Unstructured) {

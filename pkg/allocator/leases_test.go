@@ -11,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -70,4 +73,59 @@ func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 	})
 	b.scale(1)
 	b.until("the id again", has(0))
+}
+
+// p0 noted its slot before it was strict. A strict pod that came later has the Lease, and finds p0's receipt only now.
+func TestAHolderThatBecomesStrictDoesNotGiveWayToALease(t *testing.T) {
+	b := newBench(t, 1)
+	doze(b)
+	p0 := b.works("p0", nil)
+	b.await("the receipt says that it holds the slot", b.noted(false))
+	p0.kill()
+	s := b.api.Store(t, clock.RealClock{})
+	later, err := s.PutLease(t.Context(), apifake.Ref(), store.Lease{ID: 0, Holder: "p1-uid", Pod: "p1", Lasts: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocked := make(chan struct{}, 1)
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter = allocator.MinFenceAfter
+		o.Observer = observer(func(e event.Event) {
+			switch e := e.(type) {
+			case event.NotTaken:
+				note(blocked, struct{}{})
+			case event.Given:
+				t.Errorf("it gives slot %d away", e.ID)
+			}
+		})
+	})
+	<-blocked
+	if _, err := s.PutLease(t.Context(), apifake.Ref(), store.Lease{ID: 0, Version: later.Version, UID: later.UID}); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the id again", has(0))
+}
+
+// A pod that renews its Lease again and again has not found p0's receipt: another client had hidden that.
+func TestAHolderThatBecomesStrictGivesWayToALeaseThatStays(t *testing.T) {
+	b := newBench(t, 1)
+	doze(b)
+	p0 := b.works("p0", nil)
+	b.await("the receipt says that it holds the slot", b.noted(false))
+	p0.kill()
+	s := b.api.Store(t, clock.RealClock{})
+	l, err := s.PutLease(t.Context(), apifake.Ref(), store.Lease{ID: 0, Holder: "p1-uid", Pod: "p1", Lasts: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if request(http.MethodGet, "/leases/")(r) {
+			b.api.Change("Lease", store.LeaseName("Deployment/worker", l.ID), func(o *unstructured.Unstructured) {
+				o.SetLabels(map[string]string{"renewed": receipt.Draw()})
+			})
+		}
+		return false
+	})
+	b.start("p0", strict)
+	b.await("it gives way", func() bool { return b.says("p0", receipt.Waits) })
 }

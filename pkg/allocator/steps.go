@@ -243,16 +243,28 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	case err != nil:
 		return err
 	case left > 0:
-		now := a.clock.Now()
-		a.contest.lease, a.contest.until = other, now.Add(left)
-		a.tenure = a.tenure.LeaseTaken()
-		a.contest.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
-		a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, store.LeaseName(a.ref.String(), other.ID))})
+		a.leaseTaken(other, left)
 		return nil
 	}
 	a.contest.lease, a.contest.until = store.Lease{}, time.Time{}
 	a.tenure = a.tenure.HasLease(share)
 	return nil
+}
+
+// leaseTaken takes in that another pod has the Lease that this one is to have. A pod that had noted the slot before it was strict keeps it, unless the
+// other one still renews after a while: then that one works, and did not find the receipt.
+func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
+	now, name := a.clock.Now(), store.LeaseName(a.ref.String(), other.ID)
+	if seen := a.contest.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.resumed) > doubt {
+		a.tenure = a.tenure.Sure()
+	}
+	a.contest.lease, a.contest.until = other, now.Add(left)
+	a.tenure = a.tenure.LeaseTaken()
+	a.contest.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
+	a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, name)})
+	if t := a.tenure; t.Lock.State == receipt.Locks && !t.Taken {
+		a.wait.after(now, a.wait.retry.Next(), fmt.Sprintf("pod %s, which has the Lease %s, to let it go", other.Pod, name))
+	}
 }
 
 // survey lists the others' Leases (T3 in strict mode). This pod must still hold its own Lease.

@@ -13,6 +13,7 @@ var all = [mostPods]bool{true, true, true} //nolint:gochecknoglobals // a consta
 var deep = flag.Bool("deep", false, "explore larger worlds, for minutes") //nolint:gochecknoglobals // a flag
 
 func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
+	second := [mostPods]bool{1: true}
 	small := map[string]budget{
 		"two pods, one slot":        {pods: 2, slots: 1, writes: 4, crashes: 1, unanswered: 1, outlives: true, progress: true},
 		"a pod is replaced":         {pods: 2, slots: 1, writes: 3, crashes: 1, unanswered: 1, replaced: 1, outlives: true},
@@ -26,6 +27,7 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 		"one is strict":             {pods: 2, slots: 1, writes: 3, crashes: 1, unanswered: 1, cut: 1, strict: [mostPods]bool{true}},
 		"a strict pod is overdue":   {pods: 2, slots: 1, writes: 3, cut: 1, overdue: 2, strict: all},
 		"a Lease is removed":        {pods: 2, slots: 1, writes: 4, cut: 1, stripped: 1, strict: all},
+		"a pod becomes strict":      {pods: 2, slots: 1, writes: 3, crashes: 1, hardened: 1, forced: 1, overdue: 1, outlives: true, strict: second},
 	}
 	large := map[string]budget{
 		"two pods, one slot":        {pods: 2, slots: 1, writes: 6, crashes: 1, unanswered: 1, outlives: true, progress: true},
@@ -40,6 +42,7 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 		"one is strict":             {pods: 2, slots: 1, writes: 4, crashes: 1, unanswered: 1, cut: 1, strict: [mostPods]bool{true}},
 		"a strict pod is overdue":   {pods: 2, slots: 1, writes: 4, cut: 1, overdue: 2, strict: all, progress: true},
 		"a Lease is removed":        {pods: 2, slots: 1, writes: 4, unanswered: 1, cut: 1, stripped: 1, strict: all},
+		"a pod becomes strict":      {pods: 2, slots: 1, writes: 4, crashes: 1, hardened: 1, cut: 1, forced: 1, overdue: 1, outlives: true, strict: second},
 	}
 	worlds, all := small, 0
 	if *deep {
@@ -84,6 +87,7 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 		noList: base, noRenewal: base, sameBytes: base, noTest: base, noRead: base, fastGive: base, noHeld: base, early: base,
 		noLease: strict, noRefence: strict, noSurvey: {pods: 2, slots: 2, parts: 1, writes: 3, cut: 1, forced: 1, strict: all},
 		noStrict:    {pods: 2, slots: 1, writes: 3, stripped: 1, strict: all},
+		noMark:      {pods: 2, slots: 1, writes: 4, crashes: 1, hardened: 1, overdue: 1, outlives: true, strict: [mostPods]bool{1: true}},
 		noParts:     {pods: 2, slots: 2, parts: 2, writes: 3},
 		noLoosening: {pods: 2, slots: 1, writes: 4, unanswered: 1, forced: 1, strict: all},
 	} {

@@ -12,8 +12,13 @@ func (m *model) next(w world) (out []edge) {
 		p := w.pods[i]
 		if !p.alive {
 			to := w
-			to.pods[i].alive, to.pods[i].tenure = true, m.fresh(i, p.work)
+			to.pods[i].alive, to.pods[i].tenure = true, fresh(p.strict, p.work)
 			out = append(out, edge{pod: i, what: "starts", to: to})
+			if w.hardened > 0 && !p.strict {
+				to.hardened--
+				to.pods[i].strict, to.pods[i].tenure = true, fresh(true, p.work)
+				out = append(out, edge{pod: i, what: "starts, and is strict from now on", to: to, fault: true})
+			}
 			continue
 		}
 		out = append(out, m.stops(w, i)...)
@@ -139,7 +144,7 @@ func (m *model) faults(w world, i int) (out []edge) {
 	if w.crashes > 0 && p.alive {
 		add("loses its process", func(to *world, q *pod) {
 			to.crashes--
-			q.alive, q.tenure = false, m.fresh(i, nothing())
+			q.alive, q.tenure = false, fresh(q.strict, nothing())
 			if !m.outlives {
 				q.work = nothing()
 			}
@@ -148,19 +153,19 @@ func (m *model) faults(w world, i int) (out []edge) {
 	if w.replaced > 0 {
 		add("is replaced under its name", func(to *world, _ *pod) {
 			to.replaced--
-			m.replace(to, i, nothing())
+			to.replace(i, nothing())
 		})
 	}
-	if w.forced > 0 && m.strict[i] && p.ghost == nothing() {
+	if w.forced > 0 && m.protects(w, i) && p.ghost == nothing() {
 		add("is deleted by force", func(to *world, _ *pod) {
 			to.forced--
-			m.replace(to, i, p.work)
+			to.replace(i, p.work)
 		})
 	}
 	if p.ghost != nothing() {
 		add("was deleted, and its work stops in time", func(_ *world, q *pod) { q.ghost = nothing() })
 	}
-	if w.cut > 0 && p.alive && m.strict[i] && p.tenure.lease != nothing() {
+	if w.cut > 0 && p.alive && p.strict && p.tenure.lease != nothing() {
 		add("has no contact, and its work stops in time", func(to *world, q *pod) {
 			to.cut--
 			q.work = nothing()
@@ -169,7 +174,7 @@ func (m *model) faults(w world, i int) (out []edge) {
 			}
 		})
 	}
-	if w.overdue > 0 && m.strict[i] && !p.overdue {
+	if w.overdue > 0 && p.strict && !p.overdue {
 		add("outlives its grace period", func(to *world, q *pod) {
 			to.overdue--
 			q.overdue = true
@@ -179,20 +184,30 @@ func (m *model) faults(w world, i int) (out []edge) {
 		add("loses its receipt to another client", func(to *world, q *pod) {
 			to.removed--
 			q.wrote++
-			q.receipt = written{lock{share: nothing()}, q.wrote}
+			q.receipt = written{lock: lock{share: nothing()}, bytes: q.wrote}
 		})
 	}
 	return out
 }
 
+// protects reports whether strict mode covers that the pod is deleted by force: all pods are strict, and so is what the pod works on.
+func (m *model) protects(w world, i int) bool {
+	for _, p := range w.pods[:m.pods] {
+		if !p.strict {
+			return false
+		}
+	}
+	return w.pods[i].receipt.strict || w.pods[i].work == nothing()
+}
+
 // replace makes another pod of the same name, while work of the one before may go on.
-func (m *model) replace(w *world, i int, ghost share) {
+func (w *world) replace(i int, ghost share) {
 	for id := range w.leases {
 		if int(w.leases[id].holder) == i {
 			w.leases[id].holder += mostPods
 		}
 	}
-	w.pods[i] = m.newPod(i, w.pods[i].wrote)
+	w.pods[i] = newPod(w.pods[i].strict, w.pods[i].wrote)
 	w.pods[i].ghost = ghost
 }
 
@@ -218,7 +233,7 @@ func (m *model) do(w world, i int, a action) []edge {
 	case duty.Survey:
 		return m.survey(to, i)
 	case duty.Begin:
-		if own := w.leases[max(0, a.share.id)]; m.strict[i] && !p.misled && (int(own.holder) != i || own.expired) && m.without != noRefence && m.without != noLease {
+		if own := w.leases[max(0, a.share.id)]; p.strict && !p.misled && (int(own.holder) != i || own.expired) && m.without != noRefence && m.without != noLease {
 			p.tenure.note(duty.Tenure.Fenced) // its own clock says so
 			p.work = nothing()
 			return []edge{{pod: i, what: "finds its time over", to: to}}
@@ -311,7 +326,6 @@ func (m *model) survey(to world, i int) []edge {
 
 // read is a read of the own pod.
 func (p *pod) read(without step) {
-	bytes := p.receipt.bytes
 	p.tenure.note(func(t duty.Tenure) duty.Tenure {
 		t = t.Read(p.receipt.shipped())
 		t.Renewed = t.Renewed || without == noRenewal && t.Lock.State == receipt.Locks
@@ -320,7 +334,7 @@ func (p *pod) read(without step) {
 		}
 		return t
 	})
-	p.tenure.receipt.bytes = bytes
+	p.tenure.receipt = written{lock: p.tenure.receipt.lock, bytes: p.receipt.bytes, strict: p.receipt.strict}
 }
 
 // failed takes in that a write failed, and may arrive late.
@@ -332,7 +346,7 @@ func (m *model) write(w world, i int, l lock) []edge {
 	if p.wrote >= m.writes {
 		return nil
 	}
-	r := written{lock: l, bytes: p.wrote + 1}
+	r := written{lock: l, bytes: p.wrote + 1, strict: p.strict}
 	if m.without == sameBytes && l == p.tenure.receipt.lock {
 		r.bytes = p.tenure.receipt.bytes
 	}
@@ -347,7 +361,7 @@ func (m *model) write(w world, i int, l lock) []edge {
 	q.wrote++
 	q.receipt = r
 	q.tenure.note(accepted)
-	q.tenure.receipt.bytes = r.bytes
+	q.tenure.receipt = r
 	out := []edge{{pod: i, what: "writes (T2)", about: l, to: to}}
 	if w.unanswered > 0 && !p.late {
 		to := w
@@ -357,7 +371,7 @@ func (m *model) write(w world, i int, l lock) []edge {
 		q.late, q.from, q.to = true, p.tenure.receipt.bytes, r
 		if m.without == noRead {
 			q.tenure.note(accepted)
-			q.tenure.receipt.bytes = r.bytes
+			q.tenure.receipt = r
 		} else {
 			q.tenure.note(failed)
 		}
@@ -370,7 +384,7 @@ func (m *model) write(w world, i int, l lock) []edge {
 func (m *model) others(w world, i int) (o duty.Others) {
 	mine := w.pods[i].tenure.receipt.shipped()
 	for j, p := range w.pods {
-		if both := m.strict[i] && m.strict[j]; j == i || both && (p.overdue || m.without == noStrict) {
+		if both := w.pods[i].strict && (p.receipt.strict || m.without == noMark && p.strict); j == i || both && (p.overdue || m.without == noStrict) {
 			continue
 		}
 		other := p.receipt.shipped()

@@ -36,6 +36,7 @@ const (
 	noParts     step = "the parts: all has stopped that was told to, as soon as a part of it has"
 	noLoosening step = "T3 in strict mode: a Lease that was told to go without an answer counts as held"
 	noStrict    step = "T3 in strict mode: the receipts of strict pods are not listed"
+	noMark      step = "T3 in strict mode: a receipt that no strict process wrote counts as that of a strict pod"
 	noHeld      step = "a restart: a holder gives way to a pod that came later"
 	early       step = "a restart: an earlier process's lock counts as held, whatever it says"
 )
@@ -43,14 +44,14 @@ const (
 // budget bounds a model.
 type budget struct {
 	pods, slots, parts int
-	// strict says which pods are strict, by index.
+	// strict says which pods are strict from the start, by index.
 	strict [mostPods]bool
 	// writes is how many receipts each pod writes at most.
 	writes uint8
-	// crashes, unanswered, replaced, cut, forced, overdue, removed and stripped are how often that happens: a process ends, a write gets no answer,
-	// a pod is replaced under its name after its processes ended, a strict pod has no contact, a strict pod is deleted by force while it works, a
-	// strict pod outlives its grace period, and another client removes a receipt, or a Lease.
-	crashes, unanswered, replaced, cut, forced, overdue, removed, stripped uint8
+	// crashes, hardened, unanswered, replaced, cut, forced, overdue, removed and stripped are how often that happens: a process ends, a pod is strict
+	// from its next process on, a write gets no answer, a pod is replaced under its name after its processes ended, a strict pod has no contact, a
+	// strict pod is deleted by force while it works, a strict pod outlives its grace period, and another client removes a receipt, or a Lease.
+	crashes, hardened, unanswered, replaced, cut, forced, overdue, removed, stripped uint8
 	// outlives says that work does not stop when its process ends.
 	outlives bool
 	without  step
@@ -99,6 +100,8 @@ type held struct {
 type written struct {
 	lock
 	bytes uint8
+	// strict says that a strict process wrote it.
+	strict bool
 }
 
 type tenure struct {
@@ -112,7 +115,9 @@ type tenure struct {
 type pod struct {
 	receipt written
 	alive   bool
-	tenure  tenure
+	// strict says that its processes are strict from now on.
+	strict bool
+	tenure tenure
 	// work is where programs really are at work. ghost is that of a strict pod that was deleted by force.
 	work, ghost share
 	// late says that a write may still arrive: to replaces the receipt with the bytes from. The test of the UID
@@ -141,7 +146,7 @@ type world struct {
 	pods   [mostPods]pod
 	leases [mostSlots]lease
 
-	crashes, unanswered, replaced, cut, forced, overdue, removed, stripped uint8
+	crashes, hardened, unanswered, replaced, cut, forced, overdue, removed, stripped uint8
 }
 
 // edge is one step from a world to the next: what a pod does or what happens to it, with the receipt that it is about. fault says that the
@@ -163,11 +168,11 @@ func nothing() share { return share{id: receipt.NoID} }
 
 func (m *model) first() world {
 	w := world{
-		crashes: m.crashes, unanswered: m.unanswered, replaced: m.replaced, cut: m.cut, forced: m.forced, overdue: m.overdue, removed: m.removed,
-		stripped: m.stripped,
+		crashes: m.crashes, hardened: m.hardened, unanswered: m.unanswered, replaced: m.replaced, cut: m.cut, forced: m.forced, overdue: m.overdue,
+		removed: m.removed, stripped: m.stripped,
 	}
 	for i := range w.pods {
-		w.pods[i] = m.newPod(i, 0)
+		w.pods[i] = newPod(m.strict[i], 0)
 	}
 	for i := range w.leases {
 		w.leases[i].holder = noHolder
@@ -175,13 +180,15 @@ func (m *model) first() world {
 	return w
 }
 
-func (m *model) newPod(i int, wrote uint8) pod {
-	return pod{receipt: written{lock: lock{share: nothing()}}, tenure: m.fresh(i, nothing()), work: nothing(), ghost: nothing(), wrote: wrote}
+func newPod(strict bool, wrote uint8) pod {
+	return pod{
+		receipt: written{lock: lock{share: nothing()}}, strict: strict, tenure: fresh(strict, nothing()), work: nothing(), ghost: nothing(), wrote: wrote,
+	}
 }
 
 // fresh is what a process knows that starts. Its files say on what work may go on.
-func (m *model) fresh(i int, left share) tenure {
-	return tenureOf(duty.Start(m.strict[i], left.shipped()), 0)
+func fresh(strict bool, left share) tenure {
+	return tenureOf(duty.Start(strict, left.shipped()), written{})
 }
 
 // actions returns all that a process may do next, whatever is wanted of it.
@@ -219,7 +226,8 @@ func (w world) two() bool {
 // yields reports whether a pod is about to give way although its lock says that it holds the slot.
 func (w world) yields() bool {
 	for _, p := range w.pods {
-		if t := p.tenure; p.alive && t.known && t.slotTaken && t.receipt == p.receipt && t.receipt.held.slot {
+		t := p.tenure
+		if taken := t.slotTaken || t.leaseTaken && t.doubts; p.alive && t.known && taken && t.receipt == p.receipt && t.receipt.held.slot {
 			return true
 		}
 	}
@@ -360,10 +368,11 @@ func (t tenure) shipped() duty.Tenure {
 	}
 }
 
-// tenureOf is the inverse of shipped. bytes are those of the receipt.
-func tenureOf(t duty.Tenure, bytes uint8) tenure {
+// tenureOf is the inverse of shipped. stands is the receipt that the process knows.
+func tenureOf(t duty.Tenure, stands written) tenure {
+	stands.lock = lockOf(t.Lock)
 	return tenure{
-		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed, unbroken: t.Unbroken,
+		known: t.Known, receipt: stands, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed, unbroken: t.Unbroken,
 		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working),
 		stopping: partOf(t.Stopping), calledOff: partOf(t.CalledOff), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Unsure, late: t.Late,
 		leaseTaken: t.Taken,
@@ -372,5 +381,5 @@ func tenureOf(t duty.Tenure, bytes uint8) tenure {
 
 // note takes in what came of a step, by one of the shipped transitions.
 func (t *tenure) note(change func(duty.Tenure) duty.Tenure) {
-	*t = tenureOf(change(t.shipped()), t.receipt.bytes)
+	*t = tenureOf(change(t.shipped()), t.receipt)
 }

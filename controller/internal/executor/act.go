@@ -104,7 +104,12 @@ func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
 
 // publish tells running pods what changed.
 func (p *pass) publish(ctx context.Context, all []heart.Publish) error {
-	return each(ctx, p.slots, all, func(ctx context.Context, b heart.Publish) error {
+	now := p.store.Clock.Now()
+	due := p.temper.due(all, p.metas, now)
+	if len(due) < len(all) {
+		p.sooner(p.temper.untold.Left(now))
+	}
+	err := each(ctx, p.slots, due, func(ctx context.Context, b heart.Publish) error {
 		meta := p.meta(b.Pod)
 		written, err := p.store.Publish(ctx, meta, annotations(b.Words))
 		if err != nil {
@@ -113,6 +118,8 @@ func (p *pass) publish(ctx context.Context, all []heart.Publish) error {
 		p.wrote(b.Pod, written)
 		return nil
 	})
+	p.temper.published(due, p.written, now)
+	return err
 }
 
 func annotations(w heart.Words) map[string]string {

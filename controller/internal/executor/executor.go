@@ -64,6 +64,12 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	t := x.temper(ref)
+	result, err := x.reconcile(ctx, ref, t)
+	x.tellForbidden(ctx, ref, t, err)
+	return result, err
+}
+
+func (x *Executor) reconcile(ctx context.Context, ref store.Ref, t *temper) (reconcile.Result, error) {
 	owner, err := x.owner(ctx, ref, t)
 	if errors.Is(err, store.ErrGone) {
 		x.metrics.forget(ref)
@@ -160,7 +166,7 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	if len(d.Take)+len(d.Withdraw) > 0 {
 		err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
-		p.temper.took(d.Take, p.store.Clock.Now(), err)
+		p.temper.took(d.Take, p.written, p.store.Clock.Now(), err)
 		d = heart.Decide(p.world)
 	}
 	if d.Confirm {

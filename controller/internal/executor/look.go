@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -22,10 +21,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
-
-// EvictKey is the annotation of an owner that says how many ids may be without an available pod because of removals: a number, a
-// percentage, or "never".
-const EvictKey = "idalloc.dev/evict"
 
 // podMeta is a pod's metadata in the form that the store takes.
 type podMeta = metav1.PartialObjectMetadata
@@ -44,6 +39,9 @@ func (p *pass) look(ctx context.Context) error {
 		lists = append(lists, list)
 	}
 	p.see(lists...)
+	if len(p.temper.wroteOn) > 2*len(p.metas) { // most of these pods are gone
+		clear(p.temper.wroteOn)
+	}
 	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		return nil
 	}
@@ -171,14 +169,13 @@ func (p *pass) ownerOf() heart.Owner {
 	}
 }
 
-// limit reads EvictKey. What makes no sense counts as absent. A Job's pod would count as failed, and what a further kind does without one is not known.
+// limit reads how many ids may be without an available pod. A Job's pod would count as failed, and what a further kind does without one is not known.
 func limit(o store.Owner) int {
-	text := o.Annotations[EvictKey]
-	if text == "never" || text == "0" || text == "0%" || o.Kind == store.Job || o.Resource != "" {
+	if o.Kind == store.Job || o.Resource != "" {
 		return 0
 	}
-	n, _ := intstr.GetScaledValueFromIntOrPercent(new(intstr.Parse(text)), o.Count, false)
-	return max(1, n)
+	n, _ := assignment.EvictLimit(o.Annotations, o.Count) // a value that makes no sense is told
+	return n
 }
 
 // podOf returns what the decisions need of a pod.

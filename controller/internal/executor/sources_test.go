@@ -27,7 +27,7 @@ func TestTheCacheShowsThatAnnotationsOfAnOwnerChange(t *testing.T) {
 	}
 	before := map[string]string{assignment.Key: `{"0":"a"}`, "other": "a"}
 	for key, heard := range map[string]bool{
-		assignment.Key: true, assignment.HandoverKey: true, assignment.PartitionOwnersKey: true, EvictKey: true, revisionKey: true, assignment.PartitionCountKey: true,
+		assignment.Key: true, assignment.HandoverKey: true, assignment.PartitionOwnersKey: true, assignment.EvictKey: true, revisionKey: true, assignment.PartitionCountKey: true,
 		assignment.PartitionStrategyKey: true, assignment.PartitionFailoverAfterKey: true, assignment.PartitionGiveBackAfterKey: true, assignment.PartitionTargetKey: true,
 		"other": false,
 	} {

@@ -2,19 +2,24 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const (
 	// again is the least time between two Events with one reason about one object.
 	again = 5 * time.Minute
-	// starts is how long a pod may take to become available before people are told that others wait for it.
+	// starts is how long a pod may take to become available, or Kubernetes to end an older one, before people are told that others wait for it.
 	starts = time.Minute
 )
 
@@ -45,8 +50,9 @@ func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, rea
 // tell leaves Events about what people must know.
 func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	about, stuck := p.owner.About(), map[heart.Reason]int{}
+	p.tellIgnored(ctx)
 	for _, w := range d.Waits {
-		if left := starts - p.world.Now.Sub(w.Since); w.Reason == heart.ReasonUnavailable && left > 0 {
+		if left := starts - p.world.Now.Sub(w.Since); (w.Reason == heart.ReasonUnavailable || w.Reason == heart.ReasonKept) && left > 0 {
 			p.sooner(left)
 			continue
 		}
@@ -60,12 +66,13 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	}
 	for reason, what := range map[heart.Reason]string{
 		heart.ReasonPaused: "the Deployment is paused: resume it",
-		heart.ReasonNever: "annotation " + EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
+		heart.ReasonNever: "annotation " + assignment.EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
 			"revision yourself",
+		heart.ReasonKept:        "no pod of an older revision hands its id over, and the strategy has maxUnavailable 0: " + allocator.WayOut,
 		heart.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
 	} {
 		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
-			// Event: pods of the current revision wait for ids, and no old pod may be removed for them.
+			// Event: pods of the current revision wait for ids, and no old pod makes room for them.
 			// Do: what the message says.
 			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what))
 		}
@@ -79,4 +86,40 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {
 		p.event(ctx, about, store.EventWarning, "AssignmentTooLarge", large.Error()+": pods without an id wait, those that have one keep it")
 	}
+}
+
+// tellIgnored leaves an Event about the user's annotations of the owner that make no sense.
+func (p *pass) tellIgnored(ctx context.Context) {
+	problems := slices.Clone(p.owner.Wish.Problems)
+	if _, problem := assignment.EvictLimit(p.owner.Annotations, p.owner.Count); problem != nil {
+		problems = append(problems, *problem)
+	}
+	parts := make([]string, 0, len(problems))
+	for _, problem := range problems {
+		parts = append(parts, problem.Error()+": it counts as absent")
+	}
+	if text := strings.Join(parts, "; "); text != "" && p.seldom(string(p.owner.UID), "AnnotationIgnored "+text) {
+		p.event(ctx, p.owner.About(), store.EventWarning, "AnnotationIgnored", text)
+	}
+}
+
+// tellForbidden leaves an Event about a right that the controller lacks. It works on for others: the right may be missing in one namespace, or for a moment.
+func (x *Executor) tellForbidden(ctx context.Context, ref store.Ref, t *temper, err error) {
+	var missing *store.ForbiddenError
+	now := x.store.Clock.Now()
+	switch {
+	case !errors.As(err, &missing):
+		t.forbidden = time.Time{}
+		return
+	case t.forbidden.IsZero():
+		t.forbidden = now
+	}
+	meta, gone := x.ownerMeta(ctx, ref)
+	if gone != nil || now.Sub(t.forbidden) < patience || !x.seldom(string(meta.UID), "ControllerForbidden") {
+		return
+	}
+	about := metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: meta.UID}
+	// Event: RBAC refuses a request of the controller. The workload's pods keep what they have, and others wait.
+	// Do: run `kubectl idalloc check`, and install the chart again.
+	x.event(ctx, about, ref.Namespace, store.EventWarning, "ControllerForbidden", missing.Error())
 }

@@ -2,10 +2,13 @@ package executor
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -34,9 +37,14 @@ type temper struct {
 	failing pace.Undone
 	// clashes is how often in a row T3 took slots from pods again: what the plan does not know yet, it knows later.
 	clashes pace.Undone
-	// unkept is how often in a row admission changed a receipt that was written, or another writer that of a pod that runs.
+	// unkept is how often in a row admission or another writer changed a receipt that was written.
 	unkept pace.Undone
-	memory memory
+	// wroteOn is what was written last on each pod, by UID. untold is how often in a row another writer removed what a container reads.
+	wroteOn map[types.UID]string
+	untold  pace.Undone
+	memory  memory
+	// forbidden is since when the controller lacks a right, zero if it lacks none.
+	forbidden time.Time
 	// news counts what the controller has heard of the owner that it did not tell a process itself.
 	news atomic.Int64
 }
@@ -90,9 +98,47 @@ func (t *temper) proposed(is assignment.State, d heart.Decision, now time.Time, 
 	t.wrote = next
 }
 
-// took takes in what T2 wrote. A pod that runs had a receipt, which another writer changed.
-func (t *temper) took(takes []heart.Take, now time.Time, err error) {
-	if errors.Is(err, store.ErrNotKept) || slices.ContainsFunc(takes, func(t heart.Take) bool { return t.Begun }) {
+// took takes in what T2 wrote. A pod that runs had a receipt, which another writer changed. So it is with one that T2 gave the same slot last.
+func (t *temper) took(takes []heart.Take, written map[string]*podMeta, now time.Time, err error) {
+	undone := errors.Is(err, store.ErrNotKept)
+	for _, take := range takes {
+		undone = take.Begun || t.repeats(written[take.Pod], fmt.Sprint("slot ", take.ID)) || undone
+	}
+	if undone {
 		t.unkept.Again(now)
 	}
+}
+
+// due leaves out what another writer removed again, if that is to wait.
+func (t *temper) due(all []heart.Publish, metas map[string]*podMeta, now time.Time) []heart.Publish {
+	if t.untold.Left(now) <= 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(b heart.Publish) bool { return t.wroteOn[metas[b.Pod].UID] == wordsOf(b) })
+}
+
+// published takes in what pods were told.
+func (t *temper) published(all []heart.Publish, written map[string]*podMeta, now time.Time) {
+	undone := false
+	for _, b := range all {
+		undone = t.repeats(written[b.Pod], wordsOf(b)) || undone
+	}
+	if undone {
+		t.untold.Again(now)
+	}
+}
+
+func wordsOf(b heart.Publish) string { return "id " + b.Words.ID + " of " + b.Words.Count }
+
+// repeats takes in what was written on a pod, nil if that failed, and reports whether it is what was written there last.
+func (t *temper) repeats(pod *podMeta, what string) bool {
+	if pod == nil {
+		return false
+	}
+	if t.wroteOn == nil {
+		t.wroteOn = map[types.UID]string{}
+	}
+	was := t.wroteOn[pod.UID]
+	t.wroteOn[pod.UID] = what
+	return was == what
 }

@@ -3,8 +3,12 @@ package executor
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -111,20 +115,55 @@ func TestAMapThatAPeerWritesIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// A program that removes what pods do not have by their template meets each write of the receipt of a pod that runs. A pod that begins waits for no one.
+// A program that removes what pods do not have by their template meets each write of a receipt, whether the pod runs or not. Pods that begin one after the
+// other wait for none, and neither does one whose receipt was not written or that gets another slot.
 func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
-	for begun, most := range map[bool]int{true: 20, false: 1200} {
-		now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	a := map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}}}
+	for name, c := range map[string]struct {
+		takes   func(i int) (heart.Take, map[string]*podMeta)
+		delayed bool
+	}{
+		"it runs":           {func(int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a", Begun: true}, nil }, true},
+		"it has not begun":  {func(int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a"}, a }, true},
+		"it is not written": {func(int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a"}, nil }, false},
+		"another slot":      {func(i int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a", ID: i}, a }, false},
+		"another pod": {func(i int) (heart.Take, map[string]*podMeta) {
+			return heart.Take{Pod: "a"}, map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: types.UID(strconv.Itoa(i))}}}
+		}, false},
+	} {
+		now, writes, tries := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0, 0
 		var k temper
 		for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
-			if k.unkept.Left(now) <= 0 {
-				k.took([]heart.Take{{Pod: "a", Begun: begun}}, now, nil)
+			if tries++; k.unkept.Left(now) <= 0 {
+				take, written := c.takes(writes)
+				k.took([]heart.Take{take}, written, now, nil)
 				writes++
 			}
 		}
-		if writes < 5 || writes > most || !begun && writes < most {
-			t.Errorf("%d writes in a minute, of a pod that has begun: %t", writes, begun)
+		if writes < 5 || writes > 20 && c.delayed || writes < tries && !c.delayed {
+			t.Errorf("%s: %d writes in a minute", name, writes)
 		}
+	}
+}
+
+// It meets what the container of a pod reads, too. Other pods hear of a new count at once.
+func TestWordsThatAreRemovedAgainAndAgainAreWrittenLaterEachTime(t *testing.T) {
+	metas := map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, "b": {ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}}
+	tell := func(pod, count string) heart.Publish {
+		return heart.Publish{Pod: pod, Words: heart.Words{ID: "0", Count: count}}
+	}
+	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	var k temper
+	for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
+		due := k.due([]heart.Publish{tell("a", "3")}, metas, now)
+		k.published(due, metas, now)
+		writes += len(due)
+	}
+	if writes < 5 || writes > 20 {
+		t.Errorf("%d writes in a minute", writes)
+	}
+	if due := k.due([]heart.Publish{tell("a", "4"), tell("b", "3")}, metas, now); len(due) != 2 {
+		t.Errorf("of a new count for one and the first for another, %v are due", due)
 	}
 }
 

@@ -223,6 +223,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Words = v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
 	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
+	case "wordless": // what its container reads was removed
+		p.Words = Words{}
 	case "copied": // its annotations say that it has begun, and its gate that it has not
 		p.ID, p.Count = rest, "9"
 	case "told":

@@ -113,10 +113,14 @@ func read(p Pod) *pod {
 	out.readAgent()
 	out.id, out.locked = out.Receipt.Slot(), out.Receipt.State == receipt.Locks
 	// Begin takes the gate away in the write that sets the id. So a gate says that the id was copied, unless the receipt says that the pod has begun:
-	// what is known of the gate may be older.
-	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned && (p.Receipt.Begun || !p.Gated) {
+	// what is known of the gate may be older. If the id was removed, the receipt says under which one the program runs.
+	switch id, err := strconv.Atoi(p.ID); {
+	case !p.Assigned:
+	case err == nil && (p.Receipt.Begun || !p.Gated):
 		out.runs, out.id = true, id
 		out.locked = out.locked && p.Receipt.Share.ID == id
+	case err != nil && out.locked && p.Receipt.Begun:
+		out.runs = true
 	}
 	return out
 }

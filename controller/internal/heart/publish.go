@@ -34,7 +34,7 @@ func (v *view) publish(p *pod) {
 	if p.Terminating {
 		return
 	}
-	if words := v.words(p, p.Version, true); words.Count != p.Count || words.Identity != p.Identity {
+	if words := v.words(p, p.Version, true); words != p.Words {
 		v.d.Publish = append(v.d.Publish, Publish{Pod: p.Name, Words: words})
 	}
 }

@@ -139,6 +139,7 @@ const (
 	ReasonUnavailable Reason = "unavailable" // a pod of the current revision has an id and is not available
 	ReasonPaused      Reason = "paused"      // the Deployment is paused
 	ReasonNever       Reason = "never"       // idalloc.dev/evict is never
+	ReasonKept        Reason = "kept"        // no older pod hands its id over
 	ReasonGates       Reason = "gates"       // the pod has other gates
 	ReasonNoGate      Reason = "no_gate"     // it has no gate, and no id
 	ReasonFull        Reason = "full"        // the owner's annotations are full
@@ -152,7 +153,7 @@ func (r Reason) sentence() string {
 		return "it is being deleted"
 	case ReasonFull:
 		return "the annotations of the workload have no room for its name"
-	case ReasonRollout:
+	case ReasonRollout, ReasonKept:
 		return "pods of older revisions have ids, until they hand them over or end"
 	}
 	return "no id is free for it yet"

@@ -37,6 +37,8 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonTerminating
 	case p.Agent && v.d.Plan.TooLarge != nil:
 		return ReasonFull
+	case p.Agent && v.current(p) && v.stuck():
+		return ReasonKept
 	case p.Agent && v.current(p) && v.d.Plan.HandOver.Older > 0:
 		return ReasonRollout
 	case p.Agent:
@@ -49,14 +51,24 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonTaking
 	case v.d.Plan.TooLarge != nil:
 		return ReasonFull
-	case !o.Replaces || !o.Blocks || !v.current(p) || v.kept:
+	case !o.Replaces || !o.Blocks || !v.current(p):
 		return ReasonSlots
 	case o.Paused:
 		return ReasonPaused
 	case o.Limit <= 0:
 		return ReasonNever
+	case v.stuck():
+		return ReasonKept
+	case v.kept:
+		return ReasonSlots
 	case v.crowded:
 		return ReasonUnavailable
 	}
 	return ReasonRollout
+}
+
+// stuck reports whether the rolling update does not go on by itself: no pod of an older revision hands its id over, may be removed, or ends.
+func (v *view) stuck() bool {
+	o, h := v.w.Owner, v.d.Plan.HandOver
+	return o.Replaces && o.Blocks && !o.Paused && (v.kept || o.Limit <= 0) && h.Older > 0 && h.Able == 0 && h.UnderWay == 0
 }

@@ -177,6 +177,9 @@ func TestStep(t *testing.T) {
 		},
 		"its time is over":                       {strictly(share()).Fenced(), nothing, duty.Duty{Do: duty.Secure, Share: share()}},
 		"its time is over, and another pod came": {strictly(share()).Fenced().LeaseTaken(), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"another pod has the Lease of its lock":  {duty.Start(true, share()).Read(locks(share())).LeaseTaken(), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"it noted what another Lease has":        {duty.Start(true, share()).Read(held(share())).LeaseTaken(), nothing, duty.Duty{Do: duty.Secure, Share: share()}},
+		"it noted what another Lease keeps":      {duty.Start(true, share()).Read(held(share())).Sure().LeaseTaken(), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"its Lease says more than its receipt":   {strictly(share(4)).HasLease(share(4, 5)), nothing, duty.Duty{Do: duty.Secure, Share: share(4)}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ type Tenure struct {
 	Unsure bool
 	// Late says that a write of the receipt may still arrive, or one of the map that names the pod.
 	Late bool
-	// Taken says that another pod has the Lease of the slot that Lock locks.
+	// Taken says that another pod has the Lease of the slot that Lock locks, and keeps it.
 	Taken bool
 }
 
@@ -195,9 +195,11 @@ func (t Tenure) MayHaveLease(share receipt.Share) Tenure {
 // hasLease reports whether the own Lease locks the share.
 func (t Tenure) hasLease(share receipt.Share) bool { return !t.Unsure && t.Lease.Covers(share) }
 
-// LeaseTaken takes in that another pod has the Lease that this one was to have.
+// LeaseTaken takes in that another pod has the Lease that this one was to have. If this one had noted the slot before it was strict, the other one
+// came later and withdraws.
 func (t Tenure) LeaseTaken() Tenure {
-	t.Lease, t.Unsure, t.Taken = receipt.Nothing(), false, t.Lock.State == receipt.Locks
+	withdraws := t.Doubts && t.Lock.Held.Slot
+	t.Lease, t.Unsure, t.Taken = receipt.Nothing(), false, t.Lock.State == receipt.Locks && !withdraws
 	return t
 }
 

@@ -16,10 +16,10 @@ import (
 
 // Reasons for which partitions are held up.
 const (
-	// Event: an `idalloc.dev/partition-…` annotation of yours makes no sense, or names a strategy that the pod does not know; the message quotes it. A
-	// value that makes no sense counts as absent, and a strategy that is not known changes nothing.
+	// Event: an annotation of yours on the workload makes no sense, or names a strategy that the pod does not know; the message quotes it. A value that
+	// makes no sense counts as absent, and a strategy that is not known changes nothing.
 	// Do: set a value that makes sense.
-	keysIgnored = "PartitionKeysIgnored"
+	keysIgnored = "AnnotationIgnored"
 	// Event: the strategy in force is not known to the pod that says so, which keeps its partitions and moves none.
 	// Do: run one version in all pods.
 	strategyUnknown = "PartitionStrategyUnknown"

@@ -74,7 +74,8 @@ func (s *Store) writeLock(
 func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, set map[string]string) (*metav1.PartialObjectMetadata, error) {
 	body, err := encode([]operation{
 		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), pod.Annotations[receipt.Key]),
-		add(pointer("metadata", annotationsField, CountKey), set[CountKey]), add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
+		add(pointer("metadata", annotationsField, IDKey), set[IDKey]), add(pointer("metadata", annotationsField, CountKey), set[CountKey]),
+		add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
 	})
 	if err != nil {
 		return nil, err

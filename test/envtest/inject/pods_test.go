@@ -275,6 +275,8 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 		Entry("a part of strict mode", annotated("inject.idalloc.dev/fence-after: 30s"), "work only together: set both"),
 		Entry("a fence-after that is too short", annotated("inject.idalloc.dev/fence-after: 1s, inject.idalloc.dev/fence-exec: /stop"), `fence-after is "1s": use a duration from 3s to 1h`),
 		Entry("a fence-after that is none", annotated("inject.idalloc.dev/fence-after: soon, inject.idalloc.dev/fence-exec: /stop"), `fence-after is "soon": use a duration from 3s to 1h`),
+		Entry("an open quote", annotated(`inject.idalloc.dev/fence-after: 30s, inject.idalloc.dev/fence-exec: "/stop 'a b"`), `fence-exec is "/stop 'a b": `),
+		Entry("too little memory", annotated("inject.idalloc.dev/requests: memory=8Mi, inject.idalloc.dev/limits: 'cpu=1,memory=10Mi'"), `limits is "cpu=1,memory=10Mi": the sidecar needs memory=24Mi or more`),
 		Entry("no grace period", with(oneContainer, oneContainer+"\n      terminationGracePeriodSeconds: 0"), "terminationGracePeriodSeconds is 0"),
 		Entry("two accounts", strings.Replace(annotated("inject.idalloc.dev/service-account: other"), "spec:\n      containers", "spec:\n      serviceAccountName: program\n      containers", 1),
 			"the pod runs as program, and annotation inject.idalloc.dev/service-account says other: remove one of them"),

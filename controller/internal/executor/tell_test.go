@@ -1,0 +1,122 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	expiring "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// board is an API server that keeps the Events.
+type board struct{ events []string }
+
+func (b *board) RoundTrip(r *http.Request) (*http.Response, error) {
+	var event struct {
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	}
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &event)
+	}
+	b.events = append(b.events, event.Reason+": "+event.Message)
+	return &http.Response{
+		StatusCode: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))), Request: r,
+	}, err
+}
+
+// pass returns one that leaves its Events there.
+func (b *board) pass(t *testing.T, clk clock.WithTicker) *pass {
+	t.Helper()
+	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: b}, clk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := passOf(t, nil)
+	p.store, p.Executor.told, p.world.Now = s, expiring.NewExpiringWithClock(clk), clk.Now()
+	return p
+}
+
+// of returns what passes say of an owner.
+func (b *board) of(t *testing.T, owner func(*store.Owner), d heart.Decision) []string {
+	t.Helper()
+	p := b.pass(t, clock.RealClock{})
+	owner(&p.owner)
+	for range 2 { // a pass comes for each change
+		p.tell(t.Context(), d)
+	}
+	return b.events
+}
+
+func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
+	for text, want := range map[string][]string{
+		"25%": nil,
+		"x":   {`AnnotationIgnored: annotation idalloc.dev/evict: not a number, a percentage or never: "x": it counts as absent`},
+	} {
+		got := (&board{}).of(t, func(o *store.Owner) { o.Annotations = map[string]string{assignment.EvictKey: text} }, heart.Decision{})
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	// Agents do not see the workload, so the controller tells what they cannot.
+	got := (&board{}).of(t, func(o *store.Owner) {
+		o.Wish = assignment.DecodeWish(map[string]string{assignment.PartitionCountKey: "many"})
+	}, heart.Decision{})
+	if want := []string{`AnnotationIgnored: annotation idalloc.dev/partition-count: not a number: "many": it counts as absent`}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Kubernetes may end an old pod by itself, so no pod that has just come is stuck.
+func TestAStuckUpdateOfAgentsIsTold(t *testing.T) {
+	for age, want := range map[time.Duration][]string{
+		starts / 2: nil,
+		2 * starts: {"RolloutWaits: 1 pods of the current revision wait for the ids of older ones; no pod of an older revision hands its id over, and the strategy has " +
+			"maxUnavailable 0: " + allocator.WayOut},
+	} {
+		waits := []heart.Wait{{Pod: "c", Since: time.Now().Add(-age), Reason: heart.ReasonKept}}
+		if got := (&board{}).of(t, func(*store.Owner) {}, heart.Decision{Waits: waits}); !slices.Equal(got, want) {
+			t.Errorf("after %s: %q, want %q", age, got, want)
+		}
+	}
+}
+
+// An API server that has just started refuses everything until it has read its roles.
+func TestARightThatTheControllerLacksForAWhileIsTold(t *testing.T) {
+	clk, b := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), &board{}
+	p := b.pass(t, clk)
+	p.cache = &behind{}
+	lacks := func() {
+		err := &store.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
+		p.tellForbidden(t.Context(), p.ref, p.temper, fmt.Errorf("pod a: %w", err))
+	}
+	lacks()
+	clk.Step(patience - time.Second)
+	p.tellForbidden(t.Context(), p.ref, p.temper, nil)
+	lacks()
+	clk.Step(patience - time.Second)
+	if lacks(); len(b.events) > 0 {
+		t.Errorf("told too soon: %q", b.events)
+	}
+	clk.Step(time.Second)
+	lacks()
+	lacks()
+	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], `ControllerForbidden: forbidden: cannot patch pods "a" in namespace shop: add verb "patch"`) {
+		t.Errorf("Events are %q", b.events)
+	}
+}

@@ -1,0 +1,32 @@
+package assignment
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// EvictKey is the annotation of an owner that says how many ids may be without an available pod because the controller removes pods: a number, a
+// percentage of the count, or Never. The user writes it.
+const EvictKey = "idalloc.dev/evict"
+
+// EvictLimit reads EvictKey. The problem is nil unless the value makes no sense. Such a value counts as absent, and the limit is 1 then.
+func EvictLimit(annotations map[string]string, count int) (limit int, problem *ProblemError) {
+	text, ok := annotations[EvictKey]
+	if !ok {
+		return 1, nil
+	}
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(number)
+	switch {
+	case text == Never:
+		return 0, nil
+	case err != nil || n < 0:
+		return 1, &ProblemError{Key: EvictKey, Detail: fmt.Sprintf("not a number, a percentage or %s: %s", Never, quote(text))}
+	case n == 0:
+		return 0, nil
+	case percent:
+		n = min(n, 100) * count / 100
+	}
+	return max(1, n), nil
+}
