@@ -100,13 +100,30 @@ func (x *Executor) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store
 				ref, known = x.aboveSet(set, ref)
 			}
 		}
-	} else if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil && r.State == receipt.Locks {
-		ref, known = x.kinds.parse(r.Owner, pod.GetNamespace()) // it was relabelled
+	} else if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err != nil || r.State == receipt.Locks {
+		ref, known = x.locksFor(pod) // it was relabelled
 	}
 	if !known {
 		return store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.GetNamespace(), Name: pod.GetName()}
 	}
 	return ref
+}
+
+// locksFor returns the owner that the pod's receipt is for. If that cannot be read, the pod's label still tells this owner from others that this process has
+// reconciled.
+func (x *Executor) locksFor(pod metav1.Object) (ref store.Ref, known bool) {
+	if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil {
+		return x.kinds.parse(r.Owner, pod.GetNamespace())
+	}
+	label := pod.GetLabels()[receipt.OwnerLabel]
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for ref := range x.tempers {
+		if label != "" && ref.Namespace == pod.GetNamespace() && assignment.OwnerLabelValue(ref.String()) == label {
+			return ref, true
+		}
+	}
+	return store.Ref{}, false
 }
 
 // pods has the owner of each pod reconciled that changes.
@@ -117,11 +134,11 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			add(ctx, q, e.Object)
 			// A slot of it comes free, whatever became of the pod's controllers and of its receipt.
-			r, _ := receipt.Parse(e.Object.Annotations[receipt.Key])
-			for _, owner := range []string{r.Owner, former(e.Object.Annotations[store.IdentityKey])} {
-				if ref, known := x.kinds.parse(owner, e.Object.Namespace); known {
-					q.Add(ref)
-				}
+			if ref, known := x.locksFor(e.Object); known {
+				q.Add(ref)
+			}
+			if ref, known := x.kinds.parse(former(e.Object.Annotations[store.IdentityKey]), e.Object.Namespace); known {
+				q.Add(ref)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {

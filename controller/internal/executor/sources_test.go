@@ -86,3 +86,19 @@ func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 		}
 	}
 }
+
+// Another client made the receipt of such a pod unreadable. Its label says whose slot it locks, and whose slot comes free when it goes.
+func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
+	ref, _ := store.NewRef("apps/v1", store.Deployment, "shop", "worker")
+	x := &Executor{tempers: map[store.Ref]*temper{ref: {}}}
+	for owner, want := range map[string]store.Ref{
+		"Deployment/worker": ref, "Deployment/other": {APIVersion: "v1", Kind: podKind, Namespace: "shop", Name: "a"},
+	} {
+		pod := &metav1.ObjectMeta{
+			Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, Labels: map[string]string{receipt.OwnerLabel: assignment.OwnerLabelValue(owner)},
+		}
+		if got := x.ownerOfPod(t.Context(), pod); got != want {
+			t.Errorf("a pod with the label of %s is %v's, want %v", owner, got, want)
+		}
+	}
+}
