@@ -8,15 +8,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// planner says who plans for the pods of a workload: they themselves, or the controller, whose agents they are then.
+// planner says who plans for the pods of a workload: they themselves, or the controller, whose agents they are then. With none, pods run without idalloc: a
+// yardstick for what Kubernetes costs alone.
 type planner string
 
 const (
 	byPeers      planner = "peers"
 	byController planner = "controller"
+	byNone       planner = "none"
 )
 
-func planners() []planner { return []planner{byPeers, byController} }
+func planners() []planner { return []planner{byPeers, byController, byNone} }
 
 func (p planner) name() string { return string(p) }
 

@@ -29,8 +29,10 @@ type options struct {
 	protocols []protocol
 	limit     time.Duration
 	restart   int
-	observers int
-	rounds    int
+	// unavailable is maxUnavailable of a restart.
+	unavailable string
+	observers   int
+	rounds      int
 	// neighbours is how many other pods there are in the namespace.
 	neighbours int
 	// members and partitions are of a workload with partitions.
@@ -80,6 +82,7 @@ func parse() (o options, err error) {
 	by := flag.String("by", list(planners(), planner.name), "restart, shares: who plans, a list")
 	flag.DurationVar(&o.limit, "limit", 4*time.Minute, "claims: how long one protocol may take at one size")
 	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas; a fifth of them with maxUnavailable 0")
+	flag.StringVar(&o.unavailable, "unavailable", "25%", "restart: maxUnavailable; few at a time show how long one hand-over takes")
 	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
 	flag.IntVar(&o.rounds, "rounds", 20, "propagation: how many writes")
 	flag.IntVar(&o.neighbours, "neighbours", 5000, "neighbours: how many other pods")

@@ -33,7 +33,7 @@ func restart(ctx context.Context, env *suite.Suite, o options) (lines [][]string
 	for _, run := range []struct {
 		unavailable string
 		replicas    int
-	}{{"25%", o.restart}, {"0", max(1, o.restart/carefulShare)}} {
+	}{{o.unavailable, o.restart}, {"0", max(1, o.restart/carefulShare)}} {
 		for _, by := range o.planners {
 			progressf("restart of %d, maxUnavailable %s, planned by %s", run.replicas, run.unavailable, by)
 			line, err := restartOne(ctx, env, by, run.replicas, run.unavailable)
@@ -58,7 +58,11 @@ func restartOne(ctx context.Context, env *suite.Suite, by planner, n int, unavai
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	var log history
-	p, err := play(ctx, w, false, log.see, nil)
+	see := log.see
+	if by == byNone {
+		see = nil
+	}
+	p, err := play(ctx, w, false, see, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func shares(ctx context.Context, env *suite.Suite, o options) (lines [][]string,
 	lines = [][]string{{
 		"planned by", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB",
 	}}
-	for _, by := range o.planners {
+	for _, by := range slices.DeleteFunc(slices.Clone(o.planners), func(by planner) bool { return by == byNone }) {
 		progressf("%d replicas, %d partitions, planned by %s", o.members, o.partitions, by)
 		more, err := scaleWith(ctx, env, by, o.members, o.partitions)
 		lines = append(lines, more...)
