@@ -19,6 +19,9 @@ const provenAfter = 10 * time.Minute
 // noteTime is the least time after T3 until a pod notes its tokens: not while many pods start.
 const noteTime = 10 * time.Second
 
+// partsTime is how long what has stopped waits for other parts that were told to, because most stop together: one write is to serve them.
+const partsTime = 10 * time.Millisecond
+
 // lastTime bounds the wait of a process that ends for the answer to such a write.
 const lastTime = 2 * time.Second
 
@@ -38,11 +41,13 @@ type work struct {
 	since, resumed time.Time
 	// failures counts how often in a row the program failed.
 	failures int
-	// stops are under way, each about another part of the work, and number is that of the last. news takes in what they bring. mu guards it.
+	// stops are under way, each about another part of the work, and number is that of the last.
 	stops  []*stop
 	number int
-	mu     sync.Mutex
-	news   []func()
+	// news takes in how stops ended, and parts what has stopped meanwhile. That can wait until partsAt. mu guards them.
+	mu          sync.Mutex
+	news, parts []func()
+	partsAt     time.Time
 	// fenced says that the id ended for lack of contact.
 	fenced bool
 	// paused says that the process wants no partitions for now.
@@ -260,7 +265,7 @@ func (a *Allocator) stop(keep receipt.Share) {
 	a.tell()
 	lost, locked := t.Lock.State != receipt.Locks, t.Lock.Share.Covers(receipt.Share{ID: t.Working.ID, Partitions: s.Partitions})
 	told := Stop{All: s.All, Partitions: s.Partitions, Number: s.number, Lost: !locked || t.Taken || t.Others.Any()} // another pod may be at it
-	told.Stopped = func(set placement.Set) { a.brings(func() { a.partStopped(s, set) }) }
+	told.Stopped = func(set placement.Set) { a.bringsPart(func() { a.partStopped(s, set) }) }
 	switch {
 	case lost:
 		a.happened.Tell(event.Lost{ID: t.Working.ID, Token: w.token, Reason: "the receipt was changed or removed"})
@@ -297,16 +302,41 @@ func (a *Allocator) brings(takeIn func()) {
 	a.contact.Ring()
 }
 
+// bringsPart has the loop take in soon that a part of the work has stopped. It may be called from any goroutine.
+func (a *Allocator) bringsPart(takeIn func()) {
+	w := &a.work
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.parts) == 0 {
+		w.partsAt = a.clock.Now().Add(partsTime)
+		a.contact.Ring()
+	}
+	w.parts = append(w.parts, takeIn)
+}
+
 // hearStops takes in what stops have brought.
 func (a *Allocator) hearStops() {
 	w := &a.work
 	w.mu.Lock()
-	heard := w.news
-	w.news = nil
+	var heard []func()
+	if len(w.news) > 0 || !a.clock.Now().Before(w.partsAt) {
+		heard = slices.Concat(w.parts, w.news)
+		w.parts, w.news = nil, nil
+	}
 	w.mu.Unlock()
 	for _, takeIn := range heard {
 		takeIn()
 	}
+}
+
+// partsDue is when the loop takes in parts of the work that have stopped, the zero time if there are none.
+func (w *work) partsDue() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.parts) == 0 {
+		return time.Time{}
+	}
+	return w.partsAt
 }
 
 // callOff says that the work on this part need not stop any more that was told to. What was told to stop together with it is told again.
