@@ -241,11 +241,13 @@ func TestNext(t *testing.T) {
 		"its work did not stop, another owner": {
 			holds(held), duty.View{Gone: true, Leaves: true, Count: 3, Propose: held}, duty.Known{Refused: soon, Kept: duty.Part{All: true}}, duty.Rest, soon,
 		},
-		"its owner is gone, and it waits": {idle(waits()), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{Turn: now}, duty.Rest, time.Time{}},
-		"it gave up, and is named still":  {idle(gaveUp()), view(1), duty.Known{Turn: now}, duty.Plan, time.Time{}},
-		"it gave up, and is not named":    {idle(gaveUp()), view(receipt.NoID), duty.Known{}, duty.Write, time.Time{}},
-		"it gave up for good":             {idle(gaveUp()), view(receipt.NoID), duty.Known{Ends: true}, duty.Rest, time.Time{}},
-		"it works, and the map is wrong":  {holds(held), view(receipt.NoID), duty.Known{Turn: soon}, duty.Rest, soon},
+		"its owner is gone, and it waits":                                 {idle(waits()), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{Turn: now}, duty.Rest, time.Time{}},
+		"it gave up, and is named still":                                  {idle(gaveUp()), view(1), duty.Known{Turn: now}, duty.Plan, time.Time{}},
+		"it gave up, and is not named":                                    {idle(gaveUp()), view(receipt.NoID), duty.Known{}, duty.Write, time.Time{}},
+		"it gave up for good":                                             {idle(gaveUp()), view(receipt.NoID), duty.Known{Ends: true}, duty.Rest, time.Time{}},
+		"it ends while it waits, and is named for a slot above the count": {idle(waits()), view(3), duty.Known{Ends: true, Turn: now}, duty.Write, time.Time{}},
+		"it ends while it waits, and takes later":                         {idle(waits()), view(1), duty.Known{Ends: true, Again: soon}, duty.Write, time.Time{}},
+		"it works, and the map is wrong":                                  {holds(held), view(receipt.NoID), duty.Known{Turn: soon}, duty.Rest, soon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, at := duty.Next(c.tenure, c.view, c.known, now); got.Do != c.want || !at.Equal(c.at) {

@@ -113,6 +113,7 @@ func (k Known) wish(t Tenure, v View, now time.Time) Wish {
 		w.Yield = placement.Set{}
 	}
 	switch takes, again := t.Lock.State != receipt.Locks, !now.Before(k.Again); {
+	case takes && k.Ends && !v.Gone: // whatever the map proposes: it says that it gave up, and then it plans
 	case v.Gone || v.Propose.ID >= v.Count || takes && !again:
 		w.Propose = receipt.Nothing()
 	case !again:
