@@ -13,7 +13,6 @@ import (
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -86,7 +85,7 @@ func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) 
 
 // passes says that the policies do not limit one of the workload's pods. An error says nothing of that.
 func passes(ctx context.Context, s *store.Store, ref store.Ref) string {
-	receipts, err := s.Receipts(ctx, ref, receipt.NoID)
+	receipts, _, err := s.Receipts(ctx, ref, store.Sought{})
 	if err != nil || len(receipts) == 0 {
 		return ""
 	}

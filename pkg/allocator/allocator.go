@@ -31,9 +31,10 @@ type Allocator struct {
 	pace     *pace.Pace
 
 	contact *contact.Contact
-	// pod is this pod as last read or written, and wrote the receipt that this process wrote last, empty if that is not known.
-	pod   *metav1.PartialObjectMetadata
-	wrote string
+	// pod is this pod as last read or written, and wrote the receipt that this process wrote last, empty if that is not known. version is the pod's
+	// resourceVersion since that write.
+	pod            *metav1.PartialObjectMetadata
+	wrote, version string
 	// failed are receipts that this process has sent since, and that may have arrived or may arrive all the same.
 	failed []string
 	// conflict says that the last of them failed its test.

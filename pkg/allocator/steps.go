@@ -126,7 +126,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 	switch {
 	case err == nil:
 		a.meet(pod)
-		a.wrote, a.wroteAt, a.failed, a.conflict = next.Encode(), a.clock.Now(), nil, false
+		a.wrote, a.version, a.wroteAt, a.failed, a.conflict = next.Encode(), pod.ResourceVersion, a.clock.Now(), nil, false
 		a.patience = a.pace.Confirm(a.wroteAt.Sub(began))
 		a.tenure = a.tenure.Wrote(lock)
 		a.swapped(before, lock, tokenOf(pod.ResourceVersion))
@@ -146,7 +146,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 	return err
 }
 
-// list lists the others' receipts (T3). The list must show this pod's own receipt as it was written.
+// list lists the others' receipts (T3), as they were when this pod's own was written, or later. The list must show that as it was written.
 func (a *Allocator) list(ctx context.Context) error {
 	if !a.confirmedBy().IsZero() {
 		if lists, err := a.overdue(ctx); !lists {
@@ -154,11 +154,11 @@ func (a *Allocator) list(ctx context.Context) error {
 		}
 	}
 	mine := a.tenure.Lock.Share
-	id := mine.ID
-	if mine.Of > 0 {
-		id = receipt.NoID // partitions may be locked under any slot
+	which := store.Sought{Since: a.version}
+	if mine.Of == 0 {
+		which.IDs = []int{mine.ID} // but partitions may be locked under any slot
 	}
-	receipts, err := a.o.Store.Receipts(ctx, a.ref, id)
+	receipts, _, err := a.o.Store.Receipts(ctx, a.ref, which)
 	if err != nil {
 		return err
 	}

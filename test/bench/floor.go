@@ -58,10 +58,14 @@ func claimAtTheFloor(ctx context.Context, c claimant) (id int, leave func(), err
 	lock := receipt.Receipt{
 		UID: string(c.pod.UID), Owner: c.ref().String(), State: receipt.Locks, Share: receipt.Share{ID: id}, HandsOver: true, Write: receipt.Draw(),
 	}
+	since := ""
 	err = persist(ctx, func() error {
-		_, err := s.SwapLock(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, "", lock)
+		pod, err := s.SwapLock(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, "", lock)
 		if errors.Is(err, store.ErrConflict) {
 			return nil // no other client writes it: an earlier try, whose answer was lost, was accepted
+		}
+		if err == nil {
+			since = pod.ResourceVersion
 		}
 		return err
 	})
@@ -70,7 +74,7 @@ func claimAtTheFloor(ctx context.Context, c claimant) (id int, leave func(), err
 	}
 	var all []store.Receipt
 	err = persist(ctx, func() (err error) {
-		all, err = s.Receipts(ctx, c.ref(), id)
+		all, _, err = s.Receipts(ctx, c.ref(), store.Sought{IDs: []int{id}, Since: since})
 		return err
 	})
 	if err == nil && (len(all) != 1 || all[0].Text != lock.Encode()) {

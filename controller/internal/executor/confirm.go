@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -16,10 +17,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
+// mostOnly is how many slots T3 lists by their labels. For more, it lists all.
+const mostOnly = 64
+
 // confirm is T3: one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the
-// owner's ids, and locks for others or did so when the first list was read.
-func (p *pass) confirm(ctx context.Context) error {
-	list, err := p.store.Receipts(ctx, p.ref, receipt.NoID, p.former...)
+// owner's ids, and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not
+// older than the first.
+func (p *pass) confirm(ctx context.Context, which store.Sought) error {
+	if which.Former = p.former; len(which.IDs) > mostOnly || len(p.former) > 0 {
+		which.IDs = nil
+	}
+	list, version, err := p.store.Receipts(ctx, p.ref, which)
 	if err != nil {
 		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
 	}
@@ -29,7 +37,7 @@ func (p *pass) confirm(ctx context.Context) error {
 		p.strange = p.strange || p.metas[r.Pod] == nil
 		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt, Overdue: r.Overdue(p.world.Now)})
 	}
-	if err := p.elsewhere(ctx, shown); err != nil {
+	if err := p.elsewhere(ctx, shown, version); err != nil {
 		return err
 	}
 	if p.strange { // the map will name the pod, so the next pass lists, too
@@ -43,13 +51,14 @@ func (p *pass) confirm(ctx context.Context) error {
 // ReplicaSet. The watches of pods and of ReplicaSets have no order, so the cache may show the adopter's new pods first. shown are the receipts that the
 // list of the owner's locks showed. The list here has the locks of its pods for any owner. With another leader a pod may lock for another owner while the
 // first list is made, and for this one again while the second is made: a list of the locks for others would miss it, too.
-func (p *pass) elsewhere(ctx context.Context, shown map[string]string) error {
+func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) error {
 	if p.owner.Selector == "" || p.ref.Kind == store.StatefulSet || p.ref.Kind == store.Job { // their pods never change hands under a slot
 		return nil
 	}
 	selector := fmt.Sprintf("%s,%s=%s,%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel)
 	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))
-	if err := p.listLabelled(ctx, list, selector, &client.ListOptions{Raw: &metav1.ListOptions{FieldSelector: store.LivePods}}); err != nil {
+	o := &metav1.ListOptions{FieldSelector: store.LivePods, ResourceVersion: since, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	if err := p.listLabelled(ctx, list, selector, &client.ListOptions{Raw: o}); err != nil {
 		return err
 	}
 	news := slices.DeleteFunc(list.Items, func(pod podMeta) bool {
@@ -63,6 +72,24 @@ func (p *pass) elsewhere(ctx context.Context, shown map[string]string) error {
 	}
 	p.strange = p.strange || slices.ContainsFunc(news, func(pod podMeta) bool { return p.owns(&pod) || p.runsHere(&pod) })
 	return nil
+}
+
+// newest is the newest resourceVersion of the pods of this pass, and of what it wrote. It is empty if they cannot be compared.
+func (p *pass) newest() (version string) {
+	for _, meta := range p.metas {
+		if is := meta.ResourceVersion; version == "" {
+			version = is
+		} else if is != "" {
+			order, err := resourceversion.CompareResourceVersion(version, is)
+			if err != nil {
+				return ""
+			}
+			if order < 0 {
+				version = is
+			}
+		}
+	}
+	return version
 }
 
 // shows reports whether a pod is known with this receipt.

@@ -92,7 +92,7 @@ func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
 		server := &lists{items: map[string][]podMeta{podKind: {c.pod}, store.ReplicaSet: {set}}}
 		p := passOf(t, server)
 		p.metas = map[string]*podMeta{"a": c.known}
-		if err := p.elsewhere(t.Context(), shown); err != nil {
+		if err := p.elsewhere(t.Context(), shown, "7"); err != nil {
 			t.Fatal(err)
 		}
 		if p.strange != c.want {

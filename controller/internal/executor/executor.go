@@ -170,7 +170,7 @@ func (p *pass) run(ctx context.Context) error {
 		d = heart.Decide(p.world)
 	}
 	if d.Confirm {
-		if err := p.confirm(ctx); err != nil {
+		if err := p.confirm(ctx, store.Sought{IDs: d.Only, Since: p.newest()}); err != nil {
 			return err
 		}
 		d = heart.Decide(p.world)

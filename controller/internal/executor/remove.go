@@ -29,7 +29,7 @@ func (p *pass) remove(ctx context.Context) error {
 	if err := p.list(ctx); err != nil {
 		return err
 	}
-	if err := p.confirm(ctx); err != nil {
+	if err := p.confirm(ctx, store.Sought{}); err != nil {
 		return err
 	}
 	for _, r := range heart.Decide(p.world).Remove {

@@ -79,7 +79,7 @@ func (v *view) agent(p *pod) {
 		lock, shown := v.byPod[p.Name]
 		switch {
 		case v.w.Locks == nil: // one write is to say both
-			v.d.Confirm = true
+			v.confirms(p)
 			return
 		case shown && lock.UID == p.UID && lock.Text == p.Text: // otherwise what is known of the pod is old, and news is on its way
 			next.Confirmed, text = v.others(p), p.Text

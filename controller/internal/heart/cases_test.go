@@ -329,7 +329,7 @@ func tell(d Decision) string {
 		fmt.Fprintf(&b, "take %s %d%s\n", t.Pod, t.ID, map[bool]string{true: " again"}[t.Begun])
 	}
 	if d.Confirm {
-		b.WriteString("confirm\n")
+		b.WriteString("confirm" + slotsOf(d.Only) + "\n")
 	}
 	for _, g := range d.Begin {
 		fmt.Fprintf(&b, "begin %s %s of %s%s, %s\n", g.Pod, g.Words.ID, g.Words.Count, map[bool]string{false: " without a gate"}[g.Gated], brief(g.Words))
@@ -391,4 +391,12 @@ func told(p Propose) string {
 		fmt.Fprintf(&b, ", refused: %s locks the slot %t, partitions %s", c.By, c.Slot, c.Partitions)
 	}
 	return b.String()
+}
+
+// slotsOf names slots, and nothing if T3 is about all.
+func slotsOf(ids []int) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return " " + strings.Trim(fmt.Sprint(ids), "[]")
 }

@@ -31,6 +31,9 @@ func Decide(w World) Decision {
 		v.step(v.pods[i])
 	}
 	slices.SortStableFunc(v.d.Propose, func(a, b Propose) int { return cmp.Compare(a.rank, b.rank) })
+	if v.all {
+		v.d.Only = nil
+	}
 	v.remove()
 	v.wait()
 	v.later()
@@ -56,7 +59,9 @@ type view struct {
 	found *index
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
 	crowded, kept bool
-	d             Decision
+	// all says that T3 is to show all locks.
+	all bool
+	d   Decision
 }
 
 // pod is a Pod with what its keys say together.
@@ -248,7 +253,7 @@ func (v *view) confirm(p *pod) {
 	case p.Hidden: // T3 would never show it
 		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id})
 	case v.w.Locks == nil:
-		v.d.Confirm = true
+		v.confirms(p)
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
 		// What is known of the pod is old. News of it is on its way.
 	case v.bySlot[p.id] > 1 && p.runs && v.withdraw(p):
@@ -259,6 +264,15 @@ func (v *view) confirm(p *pod) {
 	default:
 		words := v.words(p, lock.Version, false)
 		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Gated: p.Gated && !p.runs, Words: words})
+	}
+}
+
+// confirms asks for T3 of the pod's lock. Who locks the same slot is found by its label, but who locks the same partitions is not.
+func (v *view) confirms(p *pod) {
+	if v.d.Confirm = true; p.Agent && p.Receipt.Share.Of == 0 {
+		v.d.Only = append(v.d.Only, p.Receipt.Share.ID)
+	} else {
+		v.all = true
 	}
 }
 

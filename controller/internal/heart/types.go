@@ -72,7 +72,8 @@ type Lock struct {
 type World struct {
 	Owner Owner
 	Pods  []Pod
-	// Locks are all locks of the owner's slots, by one consistent list that was sent after the last receipt was written. It is nil before that.
+	// Locks are the locks of the owner's slots that Decision.Only asks for, by one consistent list that was sent after the last receipt was written. It is nil
+	// before that.
 	Locks []Lock
 	Now   time.Time
 	// Vacant, Joins and Gathers say what the controller has seen of ids that divide partitions, and FreeFor for how long a slot has been left to other
@@ -172,9 +173,10 @@ type Decision struct {
 	Plan proposal.Decision
 	// Failing says that the plan changes the map only for pods whose programs failed. If the map rests for these, it is not to be written now.
 	Failing bool
-	// Take is T2, Confirm asks for T3.
+	// Take is T2, Confirm asks for T3. Only are the slots that this is about, nil if it is about partitions, too, or about gated pods.
 	Take    []Take
 	Confirm bool
+	Only    []int
 	Begin   []Begin
 	// Withdraw names pods whose lock goes.
 	Withdraw []string

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -132,35 +133,59 @@ type Receipt struct {
 // Overdue reports whether the pod has outlived its grace period.
 func (r Receipt) Overdue(now time.Time) bool { return r.Deadline != nil && !r.Deadline.After(now) }
 
-// Receipts lists the receipts of the owner's live pods that lock something, by a consistent read: those for slot id, or all if id is
-// receipt.NoID. It finds them by their labels. What pods lock of the former owners ("Kind/name") is among them. It asks for one page, because an
-// API server answers that from its cache, and for several only if that one is larger than 8 MiB. Errors: *ForbiddenError, or another error that Temporary judges.
-func (s *Store) Receipts(ctx context.Context, ref Ref, id int, former ...string) ([]Receipt, error) {
-	var out []Receipt
+// Sought says which receipts are to be listed.
+type Sought struct {
+	// IDs are the slots. If there are none, all are listed.
+	IDs []int
+	// Former are owners ("Kind/name") that pods come from. What pods lock of these is listed, too.
+	Former []string
+	// Since is a pod's resourceVersion: the list is of that moment or a later one. The API server answers from its cache then, at once. Without it the server
+	// first finds out from its store how new its cache has to be, and waits up to a tenth of a second for that.
+	Since string
+}
+
+func (o Sought) selector(ref Ref) string {
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
-	if len(former) > 0 {
-		owners := make([]string, 0, len(former)+1)
-		for _, owner := range append(former, ref.String()) {
+	if len(o.Former) > 0 {
+		owners := make([]string, 0, len(o.Former)+1)
+		for _, owner := range append(o.Former, ref.String()) {
 			owners = append(owners, assignment.OwnerLabelValue(owner))
 		}
 		selector = receipt.OwnerLabel + " in (" + strings.Join(owners, ",") + ")"
 	}
-	if id != receipt.NoID {
-		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)
+	switch len(o.IDs) {
+	case 0:
+		return selector
+	case 1:
+		return selector + "," + receipt.IDLabel + "=" + strconv.Itoa(o.IDs[0])
 	}
-	o := metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods}
-	err := eachPage(ctx, target{gvr: Pods, namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	ids := make([]string, 0, len(o.IDs))
+	for _, id := range o.IDs {
+		ids = append(ids, strconv.Itoa(id))
+	}
+	return selector + "," + receipt.IDLabel + " in (" + strings.Join(ids, ",") + ")"
+}
+
+// Receipts lists the receipts of the owner's live pods that lock something. It finds them by their labels. version is the moment that the list shows. It asks
+// for one page, because an API server answers that from its cache, and for several only if that one is larger than 8 MiB. Errors: *ForbiddenError, or another
+// error that Temporary judges.
+func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Receipt, version string, err error) {
+	o := metav1.ListOptions{LabelSelector: which.selector(ref), FieldSelector: LivePods}
+	if which.Since != "" {
+		o.ResourceVersion, o.ResourceVersionMatch = which.Since, metav1.ResourceVersionMatchNotOlderThan
+	}
+	err = eachPage(ctx, target{gvr: Pods, namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, o)
 		if err != nil {
 			return "", err
 		}
 		if o.Continue == "" {
-			out = make([]Receipt, 0, len(list.Items))
+			out, version = make([]Receipt, 0, len(list.Items)), list.ResourceVersion
 		}
 		for i := range list.Items {
 			pod := &list.Items[i]
 			r, _ := receipt.Of(pod, ref.String()) // one that cannot be read locks, too
-			if r.State == receipt.None && len(former) > 0 {
+			if r.State == receipt.None && len(which.Former) > 0 {
 				r = receipt.Elsewhere(pod, ref.String())
 			}
 			out = append(out, Receipt{
@@ -169,5 +194,9 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, id int, former ...string)
 		}
 		return list.Continue, nil
 	})
-	return out, err
+	if which.Since != "" && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) { // it was restored from a backup meanwhile
+		which.Since = ""
+		return s.Receipts(ctx, ref, which)
+	}
+	return out, version, err
 }

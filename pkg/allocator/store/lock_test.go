@@ -2,7 +2,9 @@ package store
 
 import (
 	"errors"
+	"io"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -170,17 +172,52 @@ func TestReceiptsAreListed(t *testing.T) {
 	all := []Receipt{
 		{a, "a", "a", a.Encode(), "1", nil}, {b, "b", "b", b.Encode(), "1", nil}, {unreadable, "c", "c", "{", "1", nil}, {receipt.Receipt{Share: receipt.Nothing()}, "d", "d", b.Encode(), "1", nil},
 	}
-	for id, want := range map[int][]Receipt{receipt.NoID: all, 1: all[1:], 7: {}} {
-		got, err := s.Receipts(t.Context(), theRef(), id)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("of slot %d:\n%+v, %v, want\n%+v", id, got, err, want)
+	for _, of := range []struct {
+		ids  []int
+		want []Receipt
+	}{{nil, all}, {[]int{1}, all[1:]}, {[]int{7}, []Receipt{}}, {[]int{0, 1, 7}, all}} {
+		got, _, err := s.Receipts(t.Context(), theRef(), Sought{IDs: of.ids})
+		if err != nil || !reflect.DeepEqual(got, of.want) {
+			t.Errorf("of the slots %v:\n%+v, %v, want\n%+v", of.ids, got, err, of.want)
 		}
 	}
 	if !all[2].LocksSlot(1) || !all[2].LocksOf(placement.Of(5, 7)).Equal(placement.Of(5, 7)) {
 		t.Errorf("%+v does not lock its slot and every partition", unreadable)
 	}
-	if want := slices.Repeat([]string{LivePods}, 3); !slices.Equal(server.listed, want) {
+	if want := slices.Repeat([]string{LivePods}, 4); !slices.Equal(server.listed, want) {
 		t.Errorf("listed %q, want %q", server.listed, want)
+	}
+}
+
+// A list that need not be newer than a moment is answered from the server's cache. A server that was restored from a backup may not know the moment.
+func TestReceiptsMayBeOfAMoment(t *testing.T) {
+	for what, c := range map[string]struct {
+		since    string
+		restored bool
+		want     []string
+	}{
+		"the newest":            {"", false, []string{" "}},
+		"of a moment or later":  {"7", false, []string{"7 NotOlderThan"}},
+		"the moment is unknown": {"7", true, []string{"7 NotOlderThan", " "}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var asked []string
+			s := answering(t, func(w http.ResponseWriter, r *http.Request) {
+				q := r.URL.Query()
+				asked = append(asked, q.Get("resourceVersion")+" "+q.Get("resourceVersionMatch"))
+				w.Header().Set("Content-Type", jsonType)
+				if c.restored && len(asked) == 1 {
+					w.WriteHeader(http.StatusGatewayTimeout)
+					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`)
+					return
+				}
+				_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[]}`)
+			})
+			_, version, err := s.Receipts(t.Context(), theRef(), Sought{Since: c.since})
+			if err != nil || version != "9" || !slices.Equal(asked, c.want) {
+				t.Errorf("it asked %q, and got version %q, %v; want %q", asked, version, err, c.want)
+			}
+		})
 	}
 }
 

@@ -30,6 +30,9 @@ func eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64,
 		if o.Limit == 1 {
 			page.left = math.MaxInt64 // it does not get smaller
 		}
+		if o.Limit > 0 { // the server's cache has no pages
+			o.ResourceVersion, o.ResourceVersionMatch = "", ""
+		}
 		next, err := request(context.WithValue(ctx, pageKey{}, page), of, "list",
 			func(ctx context.Context) (string, error) { return read(ctx, o) })
 		switch {

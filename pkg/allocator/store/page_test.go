@@ -22,7 +22,7 @@ func BenchmarkLargePods(b *testing.B) {
 			return s.eachObject(b.Context(), target{gvr: Leases, namespace: "shop"}, metav1.ListOptions{}, 0, func() {}, func(*unstructured.Unstructured) { seen() })
 		},
 		"receipts": func(s *Store, seen func()) error {
-			_, err := s.Receipts(b.Context(), theRef(), 0)
+			_, _, err := s.Receipts(b.Context(), theRef(), Sought{IDs: []int{0}})
 			seen()
 			return err
 		},

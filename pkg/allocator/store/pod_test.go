@@ -124,7 +124,7 @@ func TestEachPodShowsAllPages(t *testing.T) {
 				t.Errorf("whole, %d pods are shown, asked %q, want %q", len(whole), b.asked, tc.want)
 			}
 			b = tc.book
-			if receipts, err := s.Receipts(t.Context(), theRef(), 0); err != nil || len(receipts) != b.pods || b.asked[0] != ask("@")[0] {
+			if receipts, _, err := s.Receipts(t.Context(), theRef(), Sought{IDs: []int{0}}); err != nil || len(receipts) != b.pods || b.asked[0] != ask("@")[0] {
 				t.Errorf("%d of %d receipts, %v, asked %q", len(receipts), b.pods, err, b.asked)
 			}
 		})
@@ -142,7 +142,7 @@ func TestAListThatIsLargeAndSlowEnds(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := s.Receipts(ctx, theRef(), 0); err != nil {
+	if _, _, err := s.Receipts(ctx, theRef(), Sought{IDs: []int{0}}); err != nil {
 		t.Errorf("after %d requests: %v", len(b.asked), err)
 	}
 }

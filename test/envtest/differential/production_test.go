@@ -211,7 +211,7 @@ func (g *generator) production() step {
 			return s.errored(err)
 		},
 		"Receipts": func(ctx context.Context, s *side) error {
-			all, err := s.store.Receipts(ctx, s.ref(deployments, "a"), id)
+			all, _, err := s.store.Receipts(ctx, s.ref(deployments, "a"), store.Sought{IDs: []int{id}})
 			for _, r := range all {
 				s.notef("receipt %s of %s", r.Text, r.Pod)
 			}
