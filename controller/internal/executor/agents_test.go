@@ -45,7 +45,7 @@ func TestWhatIsUndoneIsToldAgainLaterEachTime(t *testing.T) {
 // The controller confirms each lock once. What only gives, or notes tokens, needs no T3, and what a new process writes does.
 func TestWhichReceiptsNeedT3(t *testing.T) {
 	lock := func(write string, set placement.Set, tokens ...identity.Share) receipt.Receipt {
-		r := receipt.Receipt{UID: "u", Owner: "Deployment/worker", State: receipt.Locks, Write: write, Share: receipt.Share{ID: 1, Of: 8, Partitions: set}, Tokens: tokens}
+		r := receipt.Receipt{UID: "u", Owner: own, State: receipt.Locks, Write: write, Share: receipt.Share{ID: 1, Of: 8, Partitions: set}, Tokens: tokens}
 		if tokens != nil {
 			r.Token = 5
 		}

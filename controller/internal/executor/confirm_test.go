@@ -18,6 +18,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
+// own is the owner of the tests.
+const own = "Deployment/worker"
+
 // lists answers lists of metadata by kind.
 type lists struct {
 	client.Reader
@@ -69,7 +72,7 @@ func passOf(t *testing.T, server client.Reader) *pass {
 // A Deployment was deleted and its pods locked their slots for the ReplicaSet. A list by the Deployment's name does not show them when it is there
 // again, and the watches may show its new pods before they show that it adopted the ReplicaSet.
 func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
-	const own, set, another = "Deployment/worker", "ReplicaSet/old", types.UID("another")
+	const set, another = "ReplicaSet/old", types.UID("another")
 	at, again := moved(own, set), moved(own, own)
 	again.Annotations[receipt.Key] = strings.Replace(again.Annotations[receipt.Key], `"w"`, `"listed"`, 1)
 	shown := map[string]string{"a": again.Annotations[receipt.Key]}
@@ -105,14 +108,14 @@ func TestAPlanKnowsPodsThatRunUnderTheOwnersIDsAndLockForOthers(t *testing.T) {
 	for what, c := range map[string]struct {
 		began string
 		want  int
-	}{"the owner": {"Deployment/worker", 1}, "another owner": {"ReplicaSet/old", 0}} {
+	}{"the owner": {own, 1}, "another owner": {"ReplicaSet/old", 0}} {
 		meta := moved(c.began, "ReplicaSet/old")
 		pod := corev1.Pod{ObjectMeta: meta.ObjectMeta}
 		p := passOf(t, nil)
 		if p.see(&corev1.PodList{Items: []corev1.Pod{pod}}); len(p.world.Pods) != c.want {
 			t.Errorf("it began under %s: the plan knows %d pods", what, len(p.world.Pods))
 		}
-		if found := slices.Contains(indexed(&pod), lockValue("Deployment/worker")); found != (c.want == 1) {
+		if found := slices.Contains(indexed(&pod), lockValue(own)); found != (c.want == 1) {
 			t.Errorf("it began under %s: the cache finds it: %v", what, found)
 		}
 	}

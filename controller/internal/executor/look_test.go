@@ -92,7 +92,7 @@ func TestAPassEndsWhenTheCacheShowsWhatItWrote(t *testing.T) {
 // In a migration an old pod takes for itself, gives its slot up and waits. Without it the slot is not scarce, and a new pod gets it that never runs.
 func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
 	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("owner", store.Deployment), Labels: map[string]string{store.AssignLabel: receipt.ByAgent}}
-	waits := receipt.Receipt{UID: "old", Owner: "Deployment/worker", State: receipt.Waits, Rank: 3, Write: "w"}
+	waits := receipt.Receipt{UID: "old", Owner: own, State: receipt.Waits, Rank: 3, Write: "w"}
 	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("owner", store.Deployment), Annotations: map[string]string{receipt.Key: waits.Encode()}}
 	p := passOf(t, pods{all: []corev1.Pod{{ObjectMeta: made}, {ObjectMeta: old}}})
 	p.cache = pods{all: []corev1.Pod{{ObjectMeta: made}}}
@@ -110,7 +110,7 @@ func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
 
 // Another replica was elected while an old pod waits that takes for itself. The first write of the map gives its slot to no new pod that never runs.
 func TestANewLeaderLooksForPodsThatTheCacheDoesNotHaveBeforeItGivesASlot(t *testing.T) {
-	waits := receipt.Receipt{UID: "old", Owner: "Deployment/worker", State: receipt.Waits, Rank: 3, Write: "w"}
+	waits := receipt.Receipt{UID: "old", Owner: own, State: receipt.Waits, Rank: 3, Write: "w"}
 	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("owner", store.Deployment), Labels: map[string]string{store.AssignLabel: receipt.ByAgent}}
 	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("owner", store.Deployment), Annotations: map[string]string{receipt.Key: waits.Encode()}}
 	for what, others := range map[string]struct {
@@ -134,7 +134,7 @@ func TestANewLeaderLooksForPodsThatTheCacheDoesNotHaveBeforeItGivesASlot(t *test
 // A migration is over but for an old pod that takes for itself. No watch shows that it is gone, and no other pod has the next step to its entry.
 func TestAPodThatTheCacheDoesNotHaveIsLookedForUntilItIsGone(t *testing.T) {
 	pod := func(name string, labels map[string]string, id int) corev1.Pod {
-		lock := receipt.Receipt{UID: name, Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "w"}
+		lock := receipt.Receipt{UID: name, Owner: own, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "w"}
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name), OwnerReferences: controlledBy("owner", store.Deployment), Labels: labels,
 			Annotations: map[string]string{receipt.Key: lock.Encode()},

@@ -92,7 +92,7 @@ func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
 	ref, _ := store.NewRef("apps/v1", store.Deployment, "shop", "worker")
 	x := &Executor{tempers: map[store.Ref]*temper{ref: {}}}
 	for owner, want := range map[string]store.Ref{
-		"Deployment/worker": ref, "Deployment/other": {APIVersion: "v1", Kind: podKind, Namespace: "shop", Name: "a"},
+		own: ref, "Deployment/other": {APIVersion: "v1", Kind: podKind, Namespace: "shop", Name: "a"},
 	} {
 		pod := &metav1.ObjectMeta{
 			Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, Labels: map[string]string{receipt.OwnerLabel: assignment.OwnerLabelValue(owner)},
