@@ -43,6 +43,7 @@ func (p *pass) look(ctx context.Context) error {
 		clear(p.temper.wroteOn)
 	}
 	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
+		p.recall()
 		return nil
 	}
 	return p.lookOutside(ctx)
@@ -102,6 +103,7 @@ func (p *pass) list(ctx context.Context) error {
 		}
 	}
 	p.see(lists...)
+	p.recall() // once for all pods: without those outside of the cache, it looks as if ids that divide partitions came and went
 	return nil
 }
 
@@ -142,7 +144,6 @@ func (p *pass) see(lists ...*corev1.PodList) {
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
 	p.world.Rests = p.temper.failing.Left(p.world.Now) > 0
-	p.recall()
 }
 
 func (p *pass) seeOne(pod *corev1.Pod) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -158,5 +159,30 @@ func TestAPodThatTheCacheDoesNotHaveIsLookedForUntilItIsGone(t *testing.T) {
 		if p.rest(t.Context(), heart.Decision{}); p.after > 10*time.Second || (p.after > 0) != c.again {
 			t.Errorf("%s: the next pass comes after %s", what, p.after)
 		}
+	}
+}
+
+// An id of a pod that takes for itself begins to divide partitions. The controller waits once for others that do: each pass lists pods outside of the cache, and
+// without these it would seem as if the id had gone and come again.
+func TestAnIDOutsideOfTheCacheJoinsOnce(t *testing.T) {
+	lock := receipt.Receipt{UID: "old", Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 1, Of: 4}, Write: "w"}
+	made := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "new", UID: "new", OwnerReferences: controlledBy("owner", store.Deployment), Labels: map[string]string{store.AssignLabel: receipt.ByAgent},
+	}}
+	old := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "old", UID: "old", OwnerReferences: controlledBy("owner", store.Deployment), Annotations: map[string]string{receipt.Key: lock.Encode()},
+	}}
+	clk := testclock.NewFakeClock(time.Unix(1000, 0))
+	p := passOf(t, pods{all: []corev1.Pod{made, old}})
+	p.cache, p.owner.Count, p.store = pods{all: []corev1.Pod{made}}, 2, &store.Store{Clock: clk}
+	p.temper.strangers = true
+	for _, gathers := range []bool{true, false, false} {
+		if err := p.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.world.Gathers != gathers {
+			t.Errorf("at %s it waits for others: %v", clk.Now(), p.world.Gathers)
+		}
+		clk.Step(firstGather)
 	}
 }
