@@ -96,6 +96,14 @@ func (c cluster) secondNode(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred(), "E2E_LOAD: %s", out)
 	after := nodes(ctx)
 	Expect(after).To(HaveLen(2))
+	// A node that was away is Ready before Kubernetes stops to evict what runs there.
+	Eventually(func(ctx context.Context) ([]corev1.Taint, error) {
+		node, err := client.CoreV1().Nodes().Get(ctx, after[1], metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return node.Spec.Taints, nil
+	}).WithContext(ctx).WithTimeout(patience).Should(BeEmpty(), "taints of %s", after[1])
 	return after[1]
 }
 
