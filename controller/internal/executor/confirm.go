@@ -40,8 +40,8 @@ func (p *pass) confirm(ctx context.Context, which store.Sought) error {
 	if err := p.elsewhere(ctx, shown, version); err != nil {
 		return err
 	}
-	if p.strange { // the map will name the pod, so the next pass lists, too
-		err = p.list(ctx)
+	if p.strange { // or the cache is behind, so the next pass lists, too
+		err = p.lookOutside(ctx)
 	}
 	p.world.Locks = locks
 	return err
