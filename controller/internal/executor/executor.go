@@ -241,7 +241,7 @@ func (p *pass) sooner(after time.Duration) {
 // mixed returns when pods that take for themselves are to be listed again beside pods of the controller. The cache does not have the former, so no event
 // tells of them. It is soon if something is to come: pods wait, or are of an older revision.
 func (p *pass) mixed(waits bool) time.Duration {
-	others, ours := false, false
+	others, ours := p.unlabelled(), false // a revision of such pods may have none for a moment, and nothing tells of the next one
 	for _, q := range p.world.Pods {
 		others, ours = others || !q.Assigned && !q.Agent, ours || q.Assigned || q.Agent
 		waits = waits || q.Assigned && p.ref.Rolls() && q.Controller != p.world.Owner.Revision

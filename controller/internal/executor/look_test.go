@@ -186,3 +186,19 @@ func TestAnIDOutsideOfTheCacheJoinsOnce(t *testing.T) {
 		clk.Step(firstGather)
 	}
 }
+
+// A workload goes back to pods that take for themselves, and the one that was to follow is replaced: for a moment there is none. No watch tells of the next.
+func TestTheControllerLooksForPodsOfARevisionWithoutItsLabel(t *testing.T) {
+	old := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "old", UID: "old", OwnerReferences: controlledBy("owner", store.Deployment), Labels: map[string]string{store.AssignLabel: store.AssignController},
+	}}
+	p := passOf(t, pods{all: []corev1.Pod{old}})
+	p.cache, p.metrics = pods{all: []corev1.Pod{old}}, NewMetrics(time.Now)
+	if err := p.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.current = "new" // which passOf says to lack the label
+	if p.rest(t.Context(), heart.Decision{}); p.after != mixedAfter {
+		t.Errorf("the next pass comes after %s", p.after)
+	}
+}
