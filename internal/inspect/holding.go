@@ -122,7 +122,7 @@ func (h *holding) another(p pod) bool {
 		return !is
 	}
 	if !h.owner.Rolls() {
-		return p.controller != h.owner.Name
+		return p.controller != h.owner.Name || p.namesake
 	}
 	return p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != h.owner.Name+"-"+p.template
 }

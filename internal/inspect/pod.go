@@ -39,6 +39,8 @@ type pod struct {
 	ready, graceless bool
 	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
 	controller, template string
+	// namesake reports whether that controller has the owner's name and is of another kind.
+	namesake bool
 	// elsewhere is the pod's receipt if it is for another owner.
 	elsewhere receipt.Receipt
 	// damage says what is wrong with the receipt or its labels, empty if nothing is.
@@ -102,7 +104,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.template = labels["pod-template-hash"]
 	p.revision = cmp.Or(p.template, labels["controller-revision-hash"])
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {
-		p.controller = c.Name
+		p.controller, p.namesake = c.Name, c.Name == owner.Name && !owner.Names(c)
 	}
 	return p
 }

@@ -110,7 +110,7 @@ func lastChange(fields []metav1.ManagedFieldsEntry) time.Time {
 func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool {
 	adopted := map[string]bool{}
 	for _, p := range n.pods {
-		named := p.controller == n.owner.Name || n.owner.Rolls() && p.controller == n.owner.Name+"-"+p.template
+		named := p.controller == n.owner.Name && !p.namesake || n.owner.Rolls() && p.controller == n.owner.Name+"-"+p.template
 		if _, known := adopted[p.controller]; known || !n.owner.OverSets() || !p.Owned || p.controller == "" || named {
 			continue
 		}

@@ -24,9 +24,9 @@ func TestAPodHasTheOrdinalThatThePlannerSees(t *testing.T) {
 		labels, annotations map[string]string
 		want                int
 	}{
-		"counted from the first":          {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-4", nil, nil, 1},
-		"by its annotation":               {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, map[string]string{completion: "2"}, 2},
-		"a Deployment's, whatever it has": {store.Owner{Ref: store.Ref{Kind: store.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, proposal.NoOrdinal},
+		"counted from the first":          {store.Owner{Ref: store.Ref{APIVersion: "apps/v1", Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-4", nil, nil, 1},
+		"by its annotation":               {store.Owner{Ref: store.Ref{APIVersion: "batch/v1", Kind: store.Job}}, "worker-x", nil, map[string]string{completion: "2"}, 2},
+		"a Deployment's, whatever it has": {store.Owner{Ref: store.Ref{APIVersion: "apps/v1", Kind: store.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, proposal.NoOrdinal},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetName(tc.pod)

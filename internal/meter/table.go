@@ -276,7 +276,8 @@ func table() []metric {
 				if m.current.Owner.Name == "" {
 					return nil
 				}
-				return []Sample{{Values: []string{m.current.Owner.Kind, m.current.Owner.Name}, Value: 1}}
+				kind, name, _ := strings.Cut(m.current.Owner.String(), "/")
+				return []Sample{{Values: []string{kind, name}, Value: 1}}
 			},
 		},
 		{

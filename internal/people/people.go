@@ -91,11 +91,15 @@ func (p Program) connect(ctx context.Context, args []string, further ...string) 
 	if ref.Namespace = namespace; err != nil || wrong == nil {
 		return s, ref, err
 	}
-	ref, ok, err := s.ParseFurther(ctx, args[0], namespace, further...)
-	if err == nil && !ok {
-		err = wrong
+	kinds, err := s.Further(ctx, further...)
+	if err != nil {
+		return s, ref, err
 	}
-	return s, ref, err
+	ref, ok := store.ParseFurther(args[0], namespace, kinds...)
+	if !ok {
+		return s, ref, wrong
+	}
+	return s, ref, nil
 }
 
 // command makes a command whose flags about output and log are checked before it runs.

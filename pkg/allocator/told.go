@@ -51,7 +51,7 @@ func (a *Allocator) hearTold(pod *metav1.PartialObjectMetadata) {
 		a.plans.clearAt = a.clock.Now().Add(sweepTime)
 	}
 	v.told = told
-	if v.state = seen; a.refOf(told) != a.ref {
+	if v.state = seen; told.Owner.String() != a.ref.String() { // the version of its kind may change
 		v.state = other
 	}
 	if by := told.Requester; by != v.request.by {

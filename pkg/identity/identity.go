@@ -25,6 +25,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // State is the state of an instance. It has an id only in StateAssigned.
@@ -60,8 +61,15 @@ type Owner struct {
 	Name       string `json:"name"`
 }
 
-// String returns "Deployment/worker".
-func (o Owner) String() string { return o.Kind + "/" + o.Name }
+// String returns "Deployment/worker". A kind that Kubernetes does not have itself comes with its group, as in "Rollout.argoproj.io/worker", because two groups
+// may have a kind of one name. The version of the group does not matter.
+func (o Owner) String() string {
+	group, _, grouped := strings.Cut(o.APIVersion, "/")
+	if !grouped || group == "apps" || group == "batch" {
+		return o.Kind + "/" + o.Name
+	}
+	return o.Kind + "." + group + "/" + o.Name
+}
 
 // Identity is one consistent moment of an instance: ID and Count were read together, and Partitions are those of the id. Two of them can
 // be compared with ==.

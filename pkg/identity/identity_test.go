@@ -107,3 +107,16 @@ func TestTheHashIsFNV1a(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOwnerOfAnotherGroupIsNamedWithIt(t *testing.T) {
+	for want, o := range map[string]identity.Owner{
+		"StatefulSet/worker":                {APIVersion: "apps/v1", Kind: "StatefulSet", Name: "worker"},
+		"StatefulSet.apps.kruise.io/worker": {APIVersion: "apps.kruise.io/v1beta1", Kind: "StatefulSet", Name: "worker"},
+		"Job/worker":                        {APIVersion: "batch/v1", Kind: "Job", Name: "worker"},
+		"Deployment/worker":                 {Kind: "Deployment", Name: "worker"},
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("%+v is %s, want %s", o, got, want)
+		}
+	}
+}

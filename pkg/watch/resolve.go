@@ -30,21 +30,22 @@ var (
 // deleted its workload and not the pod. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
 // another error that store.Temporary judges.
 //
-// further names kinds that have the subresource scale, such as "rollouts.argoproj.io".
-func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata, further ...string) (store.Ref, error) {
+// further are kinds that can also be owners.
+func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata, further ...store.Further) (store.Ref, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
-		if ref, ok := byReceipt(pod); ok {
+		if ref, ok := byReceipt(pod, further); ok {
 			return ref, nil
 		}
-		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a "+store.AnyKind,
+		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a "+store.AnyKind+
+			"; if a virtual cluster copied it here, install idalloc in that cluster, and exclude this namespace from the policies here",
 			ErrNoController, pod.Name, pod.Namespace)
 	}
 	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name, further...)
 	if !ok {
 		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
 	}
-	if ref.Kind != store.ReplicaSet {
+	if !ref.Is(store.ReplicaSet) {
 		return ref, nil // each Job of a CronJob has ids of its own, and idalloc does not know the operators above other kinds
 	}
 	rs, err := s.GetMetadata(ctx, ref)
@@ -65,13 +66,16 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 
 // byReceipt finds the owner of a pod that nothing controls. It may still hold its slot, and otherwise it waits until it is adopted: a process that
 // ended would be started again and again.
-func byReceipt(pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
+func byReceipt(pod *metav1.PartialObjectMetadata, further []store.Further) (store.Ref, bool) {
 	r, err := receipt.Parse(pod.Annotations[receipt.Key])
 	if err != nil || r.UID != string(pod.UID) {
 		return store.Ref{}, false
 	}
 	ref, err := store.ParseRef(r.Owner, pod.Namespace)
-	return ref, err == nil
+	if err != nil {
+		return store.ParseFurther(r.Owner, pod.Namespace, further...)
+	}
+	return ref, true
 }
 
 func unknown(pod *metav1.PartialObjectMetadata, of string, controller *metav1.OwnerReference) error {

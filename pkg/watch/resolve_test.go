@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -28,6 +29,10 @@ func TestResolve(t *testing.T) {
 	by := func(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: under(apiVersion, kind, name)}}
 	}
+	further := func(group, kind, resource string) store.Further {
+		return store.Further{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: kind}, Resource: resource}
+	}
+	rollouts, cloneSets := further("argoproj.io", "Rollout", "rollouts"), further("apps.kruise.io", "CloneSet", "clonesets")
 	good := receipt.Receipt{UID: "u", Owner: "StatefulSet/worker", State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "1"}
 	waits, foreign, nameless := good, good, good
 	waits.State = receipt.Waits
@@ -36,7 +41,7 @@ func TestResolve(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod   *metav1.PartialObjectMetadata
 		above []metav1.OwnerReference // what owns the ReplicaSet worker-5d9
-		kinds []string                // further kinds
+		kinds []store.Further         // further kinds
 		want  string
 		is    error
 		says  string
@@ -46,9 +51,9 @@ func TestResolve(t *testing.T) {
 		"a ReplicaSet alone":                        {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), want: "ReplicaSet/worker-5d9"},
 		"a Deployment":                              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.Deployment, "worker"), want: "Deployment/worker"},
 		"a ReplicaSet of an operator":               {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), is: watch.ErrUnknownOwner, says: "ReplicaSet/worker-5d9"},
-		"a ReplicaSet of a further kind":            {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), kinds: []string{"rollouts.argoproj.io"}, want: "Rollout/worker"},
-		"a further kind":                            {pod: by("apps.kruise.io/v1alpha1", "CloneSet", "worker"), kinds: []string{"rollouts.argoproj.io", "clonesets.apps.kruise.io"}, want: "CloneSet/worker"},
-		"another kind of its group":                 {pod: by("apps.kruise.io/v1alpha1", "DaemonSet", "worker"), kinds: []string{"clonesets.apps.kruise.io"}, is: watch.ErrUnknownOwner},
+		"a ReplicaSet of a further kind":            {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), kinds: []store.Further{rollouts}, want: "Rollout.argoproj.io/worker"},
+		"a further kind":                            {pod: by("apps.kruise.io/v1alpha1", "CloneSet", "worker"), kinds: []store.Further{rollouts, cloneSets}, want: "CloneSet.apps.kruise.io/worker"},
+		"another kind of its group":                 {pod: by("apps.kruise.io/v1alpha1", "DaemonSet", "worker"), kinds: []store.Further{cloneSets}, is: watch.ErrUnknownOwner},
 		"a ReplicaSet of another kind":              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "apps/v1 StatefulSet/worker"},
 		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, store.ReplicaSet, "worker-gone"), is: store.ErrGone, says: "cannot tell what owns pod worker-0"},
 		"a DaemonSet":                               {pod: by(apifake.Apps, "DaemonSet", "worker"), is: watch.ErrUnknownOwner, says: "pod worker-0"},

@@ -52,7 +52,7 @@ func (p *pass) confirm(ctx context.Context, which store.Sought) error {
 // list of the owner's locks showed. The list here has the locks of its pods for any owner. With another leader a pod may lock for another owner while the
 // first list is made, and for this one again while the second is made: a list of the locks for others would miss it, too.
 func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) error {
-	if p.owner.Selector == "" || p.ref.Kind == store.StatefulSet || p.ref.Kind == store.Job { // their pods never change hands under a slot
+	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change hands under a slot
 		return nil
 	}
 	selector := fmt.Sprintf("%s,%s=%s,%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel)

@@ -55,10 +55,10 @@ func (k Kinds) owners() (all []schema.GroupVersionKind) {
 
 // parse returns the owner that a receipt names.
 func (k Kinds) parse(owner, namespace string) (ref store.Ref, known bool) {
-	kind, name, _ := strings.Cut(owner, "/")
+	_, name, _ := strings.Cut(owner, "/")
 	for gvk := range k {
-		if gvk.Kind == kind {
-			return k.ref(gvk.GroupVersion().String(), kind, namespace, name)
+		if ref, known := k.ref(gvk.GroupVersion().String(), gvk.Kind, namespace, name); known && ref.String() == owner {
+			return ref, true
 		}
 	}
 	return store.Ref{}, false

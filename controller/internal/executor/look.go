@@ -122,7 +122,7 @@ func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelle
 // foreign reports whether a ReplicaSet that is not one of these controls the pod.
 func foreign(pod metav1.Object, sets map[string]bool) bool {
 	c := metav1.GetControllerOfNoCopy(pod)
-	if c == nil || c.Kind != store.ReplicaSet {
+	if !store.IsReplicaSet(c) {
 		return false
 	}
 	_, known := sets[string(c.UID)]
@@ -172,7 +172,7 @@ func (p *pass) ownerOf() heart.Owner {
 
 // limit reads how many ids may be without an available pod. A Job's pod would count as failed, and what a further kind does without one is not known.
 func limit(o store.Owner) int {
-	if o.Kind == store.Job || o.Resource != "" {
+	if o.Is(store.Job) || o.Resource != "" {
 		return 0
 	}
 	n, _ := assignment.EvictLimit(o.Annotations, o.Count) // a value that makes no sense is told

@@ -15,10 +15,10 @@ import (
 // settle reports whether the key is an owner. If it is something below one, it has the owner reconciled.
 func (x *Executor) settle(ctx context.Context, ref store.Ref) (known bool, err error) {
 	top := ref
-	switch ref.Kind {
-	case podKind:
+	switch {
+	case ref.Kind == podKind && ref.APIVersion == "v1":
 		top, err = x.settlePod(ctx, ref)
-	case store.ReplicaSet:
+	case ref.Is(store.ReplicaSet):
 		top, err = x.settleSet(ctx, ref)
 	}
 	switch {

@@ -95,7 +95,7 @@ func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (s
 func (x *Executor) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
 	known := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		if ref, known = x.kinds.ref(c.APIVersion, c.Kind, pod.GetNamespace(), c.Name); ref.Kind == store.ReplicaSet {
+		if ref, known = x.kinds.ref(c.APIVersion, c.Kind, pod.GetNamespace(), c.Name); ref.Is(store.ReplicaSet) {
 			if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
 				ref, known = x.aboveSet(set, ref)
 			}

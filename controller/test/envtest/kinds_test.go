@@ -45,6 +45,7 @@ var _ = Describe("a kind with the subresource scale that --kind names", func() {
 	for _, c := range []custom{
 		{"argoproj.io", "v1alpha1", "Rollout", "rollouts", makeSets},
 		{"apps.kruise.io", "v1alpha1", "CloneSet", "clonesets", makePods},
+		{"apps.kruise.io", "v1alpha1", "StatefulSet", "statefulsets", makePods},
 	} {
 		It("gives ids to the pods of a "+c.kind+", and follows its count", func(ctx SpecContext) {
 			c.install(ctx)
@@ -91,7 +92,7 @@ func (c custom) explained(ctx context.Context, ns string) {
 	Expect(err).NotTo(HaveOccurred())
 	pod := pods(ctx, ns)[0].Name
 	Expect(inspect.Explain(ctx, s, ns, pod)).To(HaveField("Verdict", "the pod gets no id"))
-	Expect(inspect.Explain(ctx, s, ns, pod, c.name())).To(HaveField("Verdict", MatchRegexp("the pod has id [0-2] of "+c.kind+"/"+worker)))
+	Expect(inspect.Explain(ctx, s, ns, pod, c.name())).To(HaveField("Verdict", MatchRegexp("the pod has id [0-2] of "+c.kind+"."+c.group+"/"+worker)))
 }
 
 // verified expects that kubectl idalloc verify finds nothing wrong with a workload of the kind.
@@ -106,9 +107,9 @@ func (c custom) verified(ctx context.Context, ns string) {
 	})
 	var out strings.Builder
 	verify.SetOut(&out)
-	verify.SetArgs([]string{strings.ToLower(c.kind) + "/" + worker, "--kind=" + c.name(), "--wait=1m"})
+	verify.SetArgs([]string{strings.ToLower(c.kind) + "." + c.group + "/" + worker, "--kind=" + c.name(), "--wait=1m"})
 	Expect(verify.ExecuteContext(ctx)).To(Succeed(), out.String)
-	Expect(out.String()).To(ContainSubstring(c.kind + "/" + worker))
+	Expect(out.String()).To(ContainSubstring(c.kind + "." + c.group + "/" + worker))
 }
 
 func objects() dynamic.Interface {

@@ -89,15 +89,15 @@ func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 	case controller == nil:
 		return false
 	case owner.Rolls():
-		return controller.Kind != store.ReplicaSet || controller.Name != owner.Name+"-"+pod.Labels["pod-template-hash"]
+		return !store.IsReplicaSet(controller) || controller.Name != owner.Name+"-"+pod.Labels["pod-template-hash"]
 	}
-	return controller.Kind != owner.Kind || controller.Name != owner.Name
+	return !owner.Names(controller)
 }
 
 // another reports whether a suspect pod is another owner's. It returns false if that cannot be known, and while nothing controls the pod's
 // ReplicaSet, because a Deployment may be about to adopt it.
 func another(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
-	if !owner.Rolls() || metav1.GetControllerOfNoCopy(pod).Kind != store.ReplicaSet {
+	if !owner.Rolls() || !store.IsReplicaSet(metav1.GetControllerOfNoCopy(pod)) {
 		return true
 	}
 	ref, err := watch.Resolve(ctx, s, pod)

@@ -107,7 +107,11 @@ func TestWhatAPodIsToAPlan(t *testing.T) {
 		"with a controller and another owner": {store.Deployment, 0, controlled, proposal.Pod{Ordinal: proposal.NoOrdinal, Controller: "rs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			owner := store.Owner{Ref: store.Ref{Kind: tc.kind, Name: "worker"}, OrdinalStart: tc.start}
+			ref, err := store.ParseRef(tc.kind+"/worker", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := store.Owner{Ref: ref, OrdinalStart: tc.start}
 			for _, owned := range []bool{true, false} {
 				want := tc.want
 				want.Name, want.UID, want.Owned, want.Receipt.Share = tc.pod.Name, "u", owned, receipt.Nothing()
@@ -191,7 +195,7 @@ func TestAPodOfAnotherOwnerIsForeignAlthoughTheSelectorMatchesIt(t *testing.T) {
 	}
 	for kind, want := range map[string]bool{store.StatefulSet: false, store.ReplicaSet: true} {
 		pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: by(kind, apifake.Worker)}}
-		if owner := (store.Owner{Ref: store.Ref{Kind: store.StatefulSet, Name: apifake.Worker}}); suspect(owner, pod) != want {
+		if owner := (store.Owner{Ref: store.Ref{APIVersion: apifake.Apps, Kind: store.StatefulSet, Name: apifake.Worker}}); suspect(owner, pod) != want {
 			t.Errorf("a pod of a %s with the name of the StatefulSet: foreign %t, want %t", kind, !want, want)
 		}
 	}

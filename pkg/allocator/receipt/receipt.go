@@ -94,7 +94,7 @@ func (s Share) Within(t Share) Share {
 
 // Receipt is what a pod says about itself.
 type Receipt struct {
-	// UID is that of the pod that wrote the receipt. Owner is "Kind/name", without a UID: a receipt stays valid when its owner is deleted
+	// UID is that of the pod that wrote the receipt. Owner is "Kind/name", or "Kind.group/name" of a further kind, without a UID: a receipt stays valid when its owner is deleted
 	// and created again.
 	UID, Owner string
 	State      State

@@ -23,8 +23,21 @@ type Ref struct {
 	Resource string
 }
 
-// String returns "Deployment/worker".
-func (r Ref) String() string { return r.Kind + "/" + r.Name }
+// String returns "Deployment/worker", or "Rollout.argoproj.io/worker", as identity.Owner does.
+func (r Ref) String() string { return r.Owner().String() }
+
+// Is reports whether r is of this one of the four kinds.
+func (r Ref) Is(kind string) bool { return r.Kind == kind && r.APIVersion == kinds[kind].apiVersion() }
+
+// Names reports whether an owner reference has the group, kind and name of r.
+func (r Ref) Names(o *metav1.OwnerReference) bool {
+	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind() == schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() && o.Name == r.Name
+}
+
+// IsReplicaSet reports whether a controller is a ReplicaSet of Kubernetes. It is false for nil.
+func IsReplicaSet(controller *metav1.OwnerReference) bool {
+	return controller != nil && controller.APIVersion == "apps/v1" && controller.Kind == ReplicaSet
+}
 
 // Owner returns r in the form in which programs see it.
 func (r Ref) Owner() identity.Owner {
@@ -97,7 +110,7 @@ func completionIndex(pod metav1.Object) string {
 
 // kind returns in what r's kind differs from others.
 func (r Ref) kind() kind {
-	if r.Resource != "" {
+	if !r.Is(r.Kind) {
 		return kind{}
 	}
 	return kinds[r.Kind]
@@ -137,18 +150,15 @@ func (o Owner) KeptByCondemned() string {
 
 func (k kind) apiVersion() string { return k.group + "/" + k.version }
 
-// NewRef returns the Ref of an object. ok is false if objects of this apiVersion and kind cannot be owners. further names kinds that can, too, by resource
-// and group, such as "rollouts.argoproj.io".
-func NewRef(apiVersion, kindName, namespace, name string, further ...string) (ref Ref, ok bool) {
-	ref = Ref{APIVersion: apiVersion, Kind: kindName, Namespace: namespace, Name: name}
+// NewRef returns the Ref of an object. ok is false if objects of this apiVersion and kind cannot be owners. further are kinds that can also be owners.
+// Their versions do not matter.
+func NewRef(apiVersion, kindName, namespace, name string, further ...Further) (ref Ref, ok bool) {
 	if k, ok := kinds[kindName]; ok && apiVersion == k.apiVersion() {
-		return ref, true
+		return Ref{APIVersion: apiVersion, Kind: kindName, Namespace: namespace, Name: name}, true
 	}
-	for _, one := range further {
-		resource, group, _ := strings.Cut(one, ".")
-		if group == schema.FromAPIVersionAndKind(apiVersion, kindName).Group && strings.HasPrefix(resource, strings.ToLower(kindName)) {
-			ref.Resource = resource
-			return ref, true
+	for _, f := range further {
+		if f.GroupKind() == schema.FromAPIVersionAndKind(apiVersion, kindName).GroupKind() {
+			return f.Ref(namespace, name), true
 		}
 	}
 	return Ref{}, false

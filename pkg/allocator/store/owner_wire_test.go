@@ -130,7 +130,7 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := decodeObject(t, []byte(`{"kind":"`+tc.kind+`","metadata":{"name":"worker"},"spec":`+tc.spec+`}`))
-			owner, err := DecodeOwner(Ref{Kind: tc.kind, Name: testName}, object, nil)
+			owner, err := DecodeOwner(refOf(t, tc.kind), object, nil)
 			if err != nil || owner.Count != tc.count || owner.OrdinalStart != tc.start || owner.Rollout != tc.rollout || owner.Annotations != nil {
 				t.Errorf("%+v, %v", owner, err)
 			}

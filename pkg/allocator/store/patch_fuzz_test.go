@@ -88,7 +88,7 @@ func FuzzOwnerPatch(f *testing.F) {
 		if partitions > 0 {
 			next.Row = &assignment.Row{Count: int(partitions), Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, int(partitions)-1)}}
 		}
-		from := Owner{Ref: Ref{Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version, Annotations: others}
+		from := Owner{Ref: Ref{APIVersion: testAPIVersion, Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version, Annotations: others}
 		if deployment {
 			from.Kind = Deployment
 		}

@@ -121,7 +121,7 @@ func TestOrdinals(t *testing.T) {
 		"the annotation of a Job":        {kind: Job, ann: map[string]string{CompletionIndexLabel: "1"}, want: 1, ok: true},
 		"a Job whose pods have no index": {kind: Job, pod: "worker-3"},
 	} {
-		o := Owner{Ref: Ref{Kind: tc.kind}, OrdinalStart: tc.start}
+		o := Owner{Ref: refOf(t, tc.kind), OrdinalStart: tc.start}
 		got, ok := o.Ordinal(&metav1.ObjectMeta{Name: tc.pod, Labels: tc.labels, Annotations: tc.ann})
 		if ok != tc.ok || (ok && got != tc.want) {
 			t.Errorf("%s: %d, %t", name, got, ok)
@@ -131,7 +131,7 @@ func TestOrdinals(t *testing.T) {
 
 func TestAPodIsCondemnedWhoseOrdinalIsNoneAnyMore(t *testing.T) {
 	for kind, want := range map[string]string{StatefulSet: "worker-4 worker-8", Deployment: "", ReplicaSet: "", Job: ""} {
-		o, got := Owner{Ref: Ref{Kind: kind}, OrdinalStart: 5, Count: 3}, []string{}
+		o, got := Owner{Ref: refOf(t, kind), OrdinalStart: 5, Count: 3}, []string{}
 		for _, pod := range []string{"worker-4", "worker-5", "worker-7", "worker-8", "worker-x"} {
 			if o.Condemned(&metav1.ObjectMeta{Name: pod, Labels: map[string]string{CompletionIndexLabel: "9"}}) {
 				got = append(got, pod)

@@ -117,14 +117,10 @@ func (r Revision) Current(o Owner) bool {
 // it returns the zero Revision, which is never current. Errors: as of Get.
 func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadata) (Revision, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
-	if controller == nil || controller.Kind != ReplicaSet {
+	if !IsReplicaSet(controller) {
 		return Revision{}, nil
 	}
-	ref, ok := NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name)
-	if !ok {
-		return Revision{}, nil
-	}
-	o, err := s.getObject(ctx, ref)
+	o, err := s.getObject(ctx, Ref{APIVersion: controller.APIVersion, Kind: ReplicaSet, Namespace: pod.Namespace, Name: controller.Name})
 	if err != nil {
 		return Revision{}, err
 	}

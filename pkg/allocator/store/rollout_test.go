@@ -42,7 +42,7 @@ func TestWhenARollingUpdateIsUnderWay(t *testing.T) {
 			if err := json.Unmarshal([]byte(`{"spec":{"selector":{"matchLabels":{"app":"x"}}},"status":`+tc.status+`}`), &object); err != nil {
 				t.Fatal(err)
 			}
-			owner, err := DecodeOwner(Ref{Kind: tc.kind, Name: "worker"}, &object, nil)
+			owner, err := DecodeOwner(refOf(t, tc.kind), &object, nil)
 			if err != nil || owner.RollsNow != tc.want {
 				t.Errorf("%v, %v", owner.RollsNow, err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -39,35 +40,65 @@ func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
 	return o.with(meta), nil
 }
 
-// ParseFurther reads KIND/NAME, as ParseRef does, of a kind of which a subresource says how many pods an object of it is to have. further names these
-// kinds, by resource and group, such as "rollouts.argoproj.io". It asks the API server how their objects are named. ok is false if the text names
-// none of them. Errors: as of Get.
-func (s *Store) ParseFurther(ctx context.Context, text, namespace string, further ...string) (ref Ref, ok bool, err error) {
-	kind, name, _ := strings.Cut(text, "/")
-	word, of, _ := strings.Cut(strings.ToLower(kind), ".")
-	for _, one := range further {
-		resource, group, _ := strings.Cut(one, ".")
-		var served metav1.APIGroup
-		if err := s.discover(ctx, &served, group); err != nil {
-			return Ref{}, false, err
+// Further is a kind of owner that Kubernetes does not have itself. The subresource scale of an owner counts its pods.
+type Further struct {
+	schema.GroupVersionKind
+
+	// Resource is the kind's name in paths, such as "rollouts".
+	Resource string
+	// words are what kubectl calls the kind, in small letters.
+	words []string
+}
+
+// Ref returns the Ref of an owner of the kind.
+func (f Further) Ref(namespace, name string) Ref {
+	return Ref{APIVersion: f.GroupVersion().String(), Kind: f.Kind, Namespace: namespace, Name: name, Resource: f.Resource}
+}
+
+// Further asks the API server for kinds that are named by resource and group, such as "rollouts.argoproj.io". A kind that the API server lacks is an error.
+func (s *Store) Further(ctx context.Context, names ...string) ([]Further, error) {
+	all := make([]Further, 0, len(names))
+	for _, name := range names {
+		f, err := s.further(ctx, name)
+		if err != nil {
+			return nil, err
 		}
-		for _, v := range served.Versions {
-			var list metav1.APIResourceList
-			if err := s.discover(ctx, &list, v.GroupVersion); err != nil {
-				return Ref{}, false, err
-			}
-			i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
-			if i < 0 {
-				continue
-			}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func (s *Store) further(ctx context.Context, name string) (Further, error) {
+	resource, group, _ := strings.Cut(name, ".")
+	var served metav1.APIGroup
+	if err := s.discover(ctx, &served, group); err != nil {
+		return Further{}, err
+	}
+	for _, v := range served.Versions {
+		var list metav1.APIResourceList
+		if err := s.discover(ctx, &list, v.GroupVersion); err != nil {
+			return Further{}, err
+		}
+		if i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }); i >= 0 {
 			r := list.APIResources[i]
-			if named := append([]string{r.Name, r.SingularName, strings.ToLower(r.Kind)}, r.ShortNames...); slices.Contains(named, word) && cmp.Or(of, group) == group {
-				return Ref{APIVersion: v.GroupVersion, Kind: r.Kind, Namespace: namespace, Name: name, Resource: resource}, name != "", nil
-			}
-			break
+			return Further{
+				schema.FromAPIVersionAndKind(v.GroupVersion, r.Kind), resource, append(r.ShortNames, r.Name, r.SingularName, strings.ToLower(r.Kind)),
+			}, nil
 		}
 	}
-	return Ref{}, false, nil
+	return Further{}, fmt.Errorf("find the kind: /apis/%s has no %s: write RESOURCE.GROUP of a kind that the cluster has, such as rollouts.argoproj.io", group, resource)
+}
+
+// ParseFurther reads KIND/NAME, as ParseRef does, of one of these kinds. ok is false if the text names none of them.
+func ParseFurther(text, namespace string, further ...Further) (ref Ref, ok bool) {
+	kind, name, _ := strings.Cut(text, "/")
+	word, group, _ := strings.Cut(strings.ToLower(kind), ".")
+	for _, f := range further {
+		if slices.Contains(f.words, word) && cmp.Or(group, f.Group) == f.Group {
+			return f.Ref(namespace, name), name != ""
+		}
+	}
+	return Ref{}, false
 }
 
 // discover asks what the API server has under a path of /apis.

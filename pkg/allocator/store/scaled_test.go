@@ -7,12 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestParseFurther(t *testing.T) {
+func TestFurther(t *testing.T) {
 	served := map[string]any{
 		"/apis/argoproj.io":    metav1.APIGroup{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "argoproj.io/v2"}, {GroupVersion: "argoproj.io/v1"}}},
 		"/apis/argoproj.io/v2": metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "workflows", Kind: "Workflow"}}},
 		"/apis/argoproj.io/v1": metav1.APIResourceList{APIResources: []metav1.APIResource{
 			{Name: "rollouts/scale", Kind: "Scale"}, {Name: "rollouts", SingularName: "rollout", ShortNames: []string{"ro"}, Kind: "Rollout"},
+		}},
+		"/apis/example.com":    metav1.APIGroup{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "example.com/v1"}}},
+		"/apis/example.com/v1": metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "proxies", SingularName: "proxy", Kind: "Proxy"}, {Name: "indices", Kind: "Index"}}},
+		"/apis/apps.kruise.io": metav1.APIGroup{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "apps.kruise.io/v1"}}},
+		"/apis/apps.kruise.io/v1": metav1.APIResourceList{APIResources: []metav1.APIResource{
+			{Name: "statefulsets", SingularName: "statefulset", Kind: StatefulSet},
 		}},
 	}
 	s := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -23,18 +29,38 @@ func TestParseFurther(t *testing.T) {
 		}
 		http.NotFound(w, r)
 	})
-	want := Ref{"argoproj.io/v1", "Rollout", "shop", testName, "rollouts"}
-	for _, text := range []string{"rollout/worker", "Rollout/worker", "rollouts/worker", "ro/worker", "rollouts.argoproj.io/worker"} {
-		if got, ok, err := s.ParseFurther(t.Context(), text, "shop", "rollouts.argoproj.io"); err != nil || !ok || got != want {
-			t.Errorf("%s is %+v, %t, %v", text, got, ok, err)
+	kinds, err := s.Further(t.Context(), "rollouts.argoproj.io", "proxies.example.com", "indices.example.com", "statefulsets.apps.kruise.io")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := func(apiVersion, kind, resource string) Ref { return Ref{apiVersion, kind, "shop", testName, resource} }
+	rollout := ref("argoproj.io/v1", "Rollout", "rollouts")
+	for text, want := range map[string]Ref{
+		"rollout/worker": rollout, "Rollout/worker": rollout, "rollouts/worker": rollout, "ro/worker": rollout, "rollouts.argoproj.io/worker": rollout,
+		"proxy/worker": ref("example.com/v1", "Proxy", "proxies"), "indices/worker": ref("example.com/v1", "Index", "indices"),
+		"statefulset.apps.kruise.io/worker": ref("apps.kruise.io/v1", StatefulSet, "statefulsets"),
+	} {
+		if got, ok := ParseFurther(text, "shop", kinds...); !ok || got != want {
+			t.Errorf("%s is %+v, %t", text, got, ok)
 		}
+		if got, ok := NewRef(want.APIVersion, want.Kind, "shop", testName, kinds...); !ok || got != want {
+			t.Errorf("%s %s is %+v, %t", want.APIVersion, want.Kind, got, ok)
+		}
+	}
+	if got, ok := NewRef("apps/v1", StatefulSet, "shop", testName, kinds...); !ok || got != ref("apps/v1", StatefulSet, "") {
+		t.Errorf("a StatefulSet is %+v, %t", got, ok)
+	}
+	if got, ok := NewRef("argoproj.io/v2", "Rollout", "shop", testName, kinds...); !ok || got != rollout {
+		t.Errorf("a Rollout of another version is %+v, %t", got, ok)
 	}
 	for _, text := range []string{"", "rollout", "rollout/", "workflow/worker", "rollouts.example.com/worker", "scale/worker"} {
-		if got, ok, err := s.ParseFurther(t.Context(), text, "shop", "rollouts.argoproj.io"); err != nil || ok {
-			t.Errorf("%q is %+v, %t, %v", text, got, ok, err)
+		if got, ok := ParseFurther(text, "shop", kinds...); ok {
+			t.Errorf("%q is %+v", text, got)
 		}
 	}
-	if _, _, err := s.ParseFurther(t.Context(), "cloneset/worker", "shop", "clonesets.apps.kruise.io"); err == nil {
-		t.Error("a kind that the cluster does not have is found")
+	for _, missing := range []string{"clonesets.unknown.io", "rollout.argoproj.io", "rollouts/scale.argoproj.io2"} {
+		if _, err := s.Further(t.Context(), missing); err == nil {
+			t.Errorf("%s, which the cluster does not have, is found", missing)
+		}
 	}
 }

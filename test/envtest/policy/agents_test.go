@@ -47,7 +47,14 @@ func (s *scene) proposedText(ctx context.Context, pod corev1.Pod, text string) {
 
 // proposes is what the controller writes on a pod that gets slot 0.
 func proposes(pod corev1.Pod, kind, name string) receipt.Proposal {
-	return receipt.Proposal{UID: string(pod.UID), Owner: identity.Owner{APIVersion: "example.com/v1beta1", Kind: kind, Name: name}, Count: 3, Share: receipt.Share{ID: 0}}
+	apiVersion := "apps/v1"
+	switch kind {
+	case "Job":
+		apiVersion = "batch/v1"
+	case "Rollout":
+		apiVersion = "argoproj.io/v1alpha1"
+	}
+	return receipt.Proposal{UID: string(pod.UID), Owner: identity.Owner{APIVersion: apiVersion, Kind: kind, Name: name}, Count: 3, Share: receipt.Share{ID: 0}}
 }
 
 var _ = Describe("a marked account of an agent", Ordered, func() {
@@ -56,8 +63,11 @@ var _ = Describe("a marked account of an agent", Ordered, func() {
 
 	It("may name the owner that the controller wrote, of whatever kind, and its Role names none", func(ctx SpecContext) {
 		pod, a := s.agent(ctx, "agent-own")
-		for owner, label := range map[string]string{"Deployment/deployment": "deployment.deployment", "Job/x": "job.x", "Rollout/canary.v2": "rollout.canary.v2"} {
+		for owner, label := range map[string]string{
+			"Deployment/deployment": "deployment.deployment", "Job/x": "job.x", "Rollout.argoproj.io/canary.v2": "rollout.argoproj.io.canary.v2",
+		} {
 			kind, name, _ := strings.Cut(owner, "/")
+			kind, _, _ = strings.Cut(kind, ".")
 			s.proposed(ctx, pod, proposes(pod, kind, name))
 			Expect(says(pod, owner, label)(ctx, a)).To(Succeed(), owner)
 			Expect(says(pod, owner, "")(ctx, a)).To(Succeed(), "it waits for a slot of "+owner)
@@ -83,6 +93,8 @@ var _ = Describe("a marked account of an agent", Ordered, func() {
 		s.refused(ctx, a, says(pod, own, label), "proposal of the pod names (Deployment/other)")
 		s.refused(ctx, a, says(pod, "Deployment/other", label), "proposal of the pod names (Deployment/other)")
 		Expect(says(pod, "Deployment/other", "deployment.other")(ctx, a)).To(Succeed())
+		s.proposed(ctx, pod, proposes(pod, "Rollout", "other"))
+		s.refused(ctx, a, says(pod, "Rollout/other", "rollout.other"), "proposal of the pod names (Rollout.argoproj.io/other)")
 	})
 
 	It("may have a hash for a label if its Role names the hash", func(ctx SpecContext) {
