@@ -22,6 +22,9 @@ type Decider struct {
 	// asked is the number of pods that the caller has set, 0 if another program has changed it since. undone is how that was.
 	asked  int
 	undone *Undone
+	// wish is the number of pods that was published, and towards which another program scales in steps of its own. It is 0 once that is reached, or
+	// something else is decided.
+	wish int
 	// These are when the number of pods changed, when the last target was written, and when asked was undone, zero if that is not known.
 	scaled, assigned, undoneAt time.Time
 	// These are since when something has been so without a break, zero while it is not so.
@@ -42,7 +45,11 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 	d.looked = now
 	d.judged, d.judging = d.judging, time.Time{}
 	d.notice(s, now)
-	return d.remark(d.decide(s, now), now)
+	w := d.decide(s, now)
+	if w.Wanted == s.Count {
+		d.wish = 0
+	}
+	return d.remark(w, now)
 }
 
 // forget has the Decider begin as a new one, after a time in which no process looked. What was so in that time is not known. The number of pods,
@@ -71,6 +78,18 @@ func (d *Decider) decide(s Seen, now time.Time) Decision {
 		return *held
 	}
 	return d.judge(s, there, now)
+}
+
+// Published says that the caller leaves the number of pods to another program, and has told it what was decided. That program may take several
+// steps, and each changes what this one sees. So until the number is reached, it stands, and steps towards it start no wait.
+func (d *Decider) Published(w Decision) { d.wish = w.Wanted }
+
+// wanted returns the number of pods to ask for while nothing new is decided about it.
+func (d *Decider) wanted(s Seen) int {
+	if d.wish > 0 {
+		return d.wish
+	}
+	return s.Count
 }
 
 // Wrote says that the caller has done what was decided. A target that could not be written starts no wait.
@@ -109,6 +128,9 @@ func (d *Decider) notice(s Seen, now time.Time) {
 func (d *Decider) changed(count int, now time.Time) {
 	if d.known && count != d.count {
 		d.scaled = now
+		if up, down := d.count < count && count < d.wish, d.wish < count && count < d.count; !up && !down {
+			d.wish = 0 // it is reached, or something else was wished for
+		}
 	}
 	d.known, d.count = true, count
 }
@@ -173,7 +195,7 @@ func (d *Decider) underway(s Seen, now time.Time) *Decision {
 	if s.Foreign != "" && len(members) > 0 {
 		return d.restore(s, members, now)
 	}
-	w := Decision{Phase: Moving, Action: Nothing, Wanted: s.Count, Stuck: took > d.Settings.Patience}
+	w := Decision{Phase: Moving, Action: Nothing, Wanted: d.wanted(s), Stuck: took > d.Settings.Patience}
 	w.Warn = w.Stuck
 	w.Why = fmt.Sprintf("a move has been under way for %s: %s", seconds(took), late(s.Row, aim))
 	if w.Stuck {
@@ -185,7 +207,7 @@ func (d *Decider) underway(s Seen, now time.Time) *Decision {
 // restore returns a decision to end a move to a target that is not the autoscaler's, as after kubectl rollout undo, which brings back
 // the annotations of a former revision. What has moved stays where it is. Then the loads decide again.
 func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
-	w := Decision{Phase: Acting, Action: Assign, Reason: Restore, Wanted: s.Count, Target: placement.Owners{}}
+	w := Decision{Phase: Acting, Action: Assign, Reason: Restore, Wanted: d.wanted(s), Target: placement.Owners{}}
 	for _, id := range members {
 		w.Target[id] = s.Row[id]
 	}
@@ -265,6 +287,7 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 		return nil
 	}
 	d.enough = 0 // it is not known whether fewer would do
+	w.Wanted = d.wanted(s)
 	return &w
 }
 

@@ -17,6 +17,9 @@ func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 	busiest, over := d.busiest(v)
 	tooFew, tooMany := s.Count < d.Settings.Min, d.Settings.Max > 0 && s.Count > d.Settings.Max
 	needsMore := (over || tooFew) && !tooMany
+	if needsMore != (d.wish > s.Count) {
+		d.wish = 0
+	}
 	lean := d.pack(v, 1-d.Settings.Spare, v.below(d.Settings.Min), v.most(d.Settings.Max))
 	pods := max(v.pods(lean.Pods), used(v.kept))
 	enough := !needsMore && (pods < s.Count || used(s.Row) < s.Count)
@@ -42,7 +45,7 @@ func (d *Decider) absent(v view, now time.Time) *Decision {
 	if len(v.ids) == v.Count || (stuck && helps) {
 		return nil
 	}
-	return &Decision{Phase: Moving, Action: Nothing, Wanted: v.Count, Stuck: stuck, Warn: stuck, Why: v.missing}
+	return &Decision{Phase: Moving, Action: Nothing, Wanted: d.wanted(v.Seen), Stuck: stuck, Warn: stuck, Why: v.missing}
 }
 
 // load is what an id has to work off, its margins included.
@@ -142,6 +145,9 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 		cause, reason = fmt.Sprintf("%d pods are fewer than --min-replicas %d", v.Count, d.Settings.Min), Bounds
 	}
 	grows := pods > v.Count
+	if !grows {
+		d.wish = 0
+	}
 	early := d.early(d.Settings.AfterUp, now)
 	wanting := since(&d.short, grows && early == 0, now)
 	// While more pods may not be asked for yet, or do not come, those that are there share the load.
@@ -158,7 +164,7 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 // spread divides the partitions among the members.
 func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause string, reason Reason) Decision {
 	s, among := v.Seen, len(v.ids)
-	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: s.Count, Target: wide.Owners, Oversized: v.oversized}
+	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: d.wanted(s), Target: wide.Owners, Oversized: v.oversized}
 	if wide.Pods > among {
 		w.Reason, w.Target = Balance, d.pack(v, 1, among, among).Owners
 	}
@@ -225,7 +231,7 @@ func (d *Decider) less(v view, now time.Time, busiest load, lean packing.Packing
 
 // early returns how long scaling still has to wait, if it waits this long after the last one.
 func (d *Decider) early(after time.Duration, now time.Time) time.Duration {
-	if d.scaled.IsZero() {
+	if d.scaled.IsZero() || d.wish > 0 {
 		return 0
 	}
 	return max(0, after-now.Sub(d.scaled))
