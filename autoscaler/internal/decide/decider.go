@@ -84,10 +84,10 @@ func (d *Decider) decide(s Seen, now time.Time) Decision {
 // steps, and each changes what this one sees. So until the number is reached, it stands, and steps towards it start no wait.
 func (d *Decider) Published(w Decision) { d.wish = w.Wanted }
 
-// wanted returns the number of pods to ask for while nothing new is decided about it.
+// wanted returns the number of pods to ask for while nothing new is decided about it. An id above that may have got partitions meanwhile.
 func (d *Decider) wanted(s Seen) int {
 	if d.wish > 0 {
-		return d.wish
+		return max(d.wish, min(used(s.Row), s.Count))
 	}
 	return s.Count
 }

@@ -75,3 +75,17 @@ func TestAScalingWhoseAnswerWasLostIsNotUndone(t *testing.T) {
 		t.Errorf("who changed it after that is not named: %s", d.Why)
 	}
 }
+
+// Pods divide among themselves what a pod had that is gone, so an id that owned nothing when fewer pods were asked for may own something.
+func TestFewerPodsAreNotWantedThanOwnSomething(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	d := &decide.Decider{Settings: settings()}
+	s := still(now, []float64{5, 5}, placement.Of(0, 1), placement.Set{}, placement.Set{}, placement.Set{})
+	d.Decide(s, now)
+	d.Published(decide.Decision{Wanted: 1})
+	s.Row = placement.Owners{1: placement.Of(1), 2: placement.Of(0)} // id 0 is no member any more
+	s.Absent = map[int]string{0: "its pod is gone"}
+	if w := d.Decide(s, now.Add(tick)); w.Wanted != 3 {
+		t.Errorf("%d pods are wanted: %s", w.Wanted, w.Why)
+	}
+}
