@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,7 +50,20 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 	if w.Wanted == s.Count {
 		d.wish = 0
 	}
-	return d.remark(w, now)
+	return d.remark(unworked(s, w), now)
+}
+
+// unworked adds to a decision what no pod works on.
+func unworked(s Seen, w Decision) Decision {
+	if n := len(s.Loads.Beyond); n > 0 {
+		which := s.Loads.Beyond[0]
+		if n > 1 {
+			which += fmt.Sprintf(" and %d more", n-1)
+		}
+		w.Why += fmt.Sprintf("; no pod works on %s, for which there is no partition: raise idalloc.dev/partition-count above the highest number, and name each in --topics-file if there is one", which)
+		w.Warn = true
+	}
+	return w
 }
 
 // forget has the Decider begin as a new one, after a time in which no process looked. What was so in that time is not known. The number of pods,
@@ -279,9 +293,12 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 	case len(s.Loads.Speeds) != s.Partitions:
 		w = blind(s, "loads are known of %d partitions, and there are %d", len(s.Loads.Speeds), s.Partitions)
 	case !s.Loads.Missing.Empty():
-		w = blind(s, "no load is known of %s: the source says nothing about that, or not for long enough", named(s.Loads.Missing))
+		w = blind(s, "no load is known of %s: %s", named(s.Loads.Missing), cmp.Or(s.Loads.Why, "the source says nothing about that, or not for long enough"))
 	case now.Sub(s.Loads.At) > d.Settings.MaxAge:
 		w = blind(s, "%s, longer than --max-age %s", silence(s, now), seconds(d.Settings.MaxAge))
+		if s.Loads.Why != "" && !s.Loads.Silent.Empty() {
+			w.Why += ": " + s.Loads.Why
+		}
 		w.Warn = true
 	default:
 		return nil

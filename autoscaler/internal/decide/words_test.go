@@ -89,3 +89,17 @@ func TestFewerPodsAreNotWantedThanOwnSomething(t *testing.T) {
 		t.Errorf("%d pods are wanted: %s", w.Wanted, w.Why)
 	}
 }
+
+func TestWhatNoPodWorksOnIsNamed(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for says, beyond := range map[string][]string{
+		"; no pod works on queue orders-P2, for which there is no partition: raise idalloc.dev/partition-count": {"queue orders-P2"},
+		"; no pod works on queue orders-P2 and 2 more, for which":                                               {"queue orders-P2", "queue orders-P3", "queue orders-P9"},
+	} {
+		s := still(now, []float64{1, 1}, placement.Of(0, 1))
+		s.Loads.Beyond = beyond
+		if w := (&decide.Decider{Settings: settings()}).Decide(s, now); !w.Warn || w.Phase != decide.Idle || !strings.Contains(w.Why, says) {
+			t.Errorf("warns: %t, %s: %s", w.Warn, w.Phase, w.Why)
+		}
+	}
+}
