@@ -52,6 +52,7 @@ func (d *Decider) absent(v view, now time.Time) *Decision {
 type load struct {
 	id     int
 	amount float64
+	size   int64 // the same as the packing counts it
 	parts  int
 }
 
@@ -59,19 +60,25 @@ func (d *Decider) load(s Seen, owners placement.Owners, id int) load {
 	l := load{id: id, parts: owners[id].Len()}
 	for p := range owners[id].All() {
 		l.amount += s.Loads.Speeds[p] + d.Settings.Margin
+		l.size += d.input(s.Loads.Speeds).Size(p)
 	}
 	return l
 }
 
+// input is what the packing has to know of partitions with these speeds.
+func (d *Decider) input(speeds []float64) packing.Input {
+	return packing.Input{Speeds: speeds, Capacity: d.Settings.Capacity, Margin: d.Settings.Margin}
+}
+
 // overloaded reports whether an id has more than it works off, and several partitions, so that another division may help.
-func (d *Decider) overloaded(l load) bool { return l.amount > d.Settings.Capacity && l.parts > 1 }
+func (l load) overloaded() bool { return !packing.Fits(l.size) && l.parts > 1 }
 
 // busiest returns the id with the highest load. over says that some id is overloaded.
 func (d *Decider) busiest(v view) (most load, over bool) {
 	most.id = -1
 	for _, id := range v.judged() {
 		l := d.load(v.Seen, v.Row, id)
-		if d.overloaded(l) {
+		if l.overloaded() {
 			if !over || l.amount > most.amount {
 				most = l
 			}
@@ -84,10 +91,12 @@ func (d *Decider) busiest(v view) (most load, over bool) {
 }
 
 // peak returns the highest load of an id whose load counts.
-func (d *Decider) peak(v view, owners placement.Owners) float64 {
-	most := 0.0
+func (d *Decider) peak(v view, owners placement.Owners) load {
+	most := load{}
 	for _, id := range v.judged() {
-		most = max(most, d.load(v.Seen, owners, id).amount)
+		if l := d.load(v.Seen, owners, id); l.size >= most.size {
+			most = l
+		}
 	}
 	return most
 }
@@ -169,8 +178,10 @@ func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause stri
 		w.Reason, w.Target = Balance, d.pack(v, 1, among, among).Owners
 	}
 	before, after := d.peak(v, s.Row), d.peak(v, w.Target)
-	full := after > d.Settings.Capacity // there is no room for all, so a move only pays if it makes things better
-	better := func(target placement.Owners) bool { return before-d.peak(v, target) >= gain*d.Settings.Capacity }
+	full := !packing.Fits(after.size) // there is no room for all, so a move only pays if it makes things better
+	better := func(target placement.Owners) bool {
+		return before.amount-d.peak(v, target).amount >= gain*d.Settings.Capacity
+	}
 	if same(w.Target, s.Row) || (full && !better(w.Target)) {
 		w = Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: w.Oversized, Warn: true}
 		w.Why = fmt.Sprintf("%s, and no other division among %d pods is better by %.0f%%%s", cause, among, 100*gain, d.bound(s))
@@ -180,7 +191,7 @@ func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause stri
 		return v.mention(w)
 	}
 	w.Moved = moved(s, w.Target)
-	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), among, figure(after))
+	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), among, figure(after.amount))
 	w = v.mention(w)
 	wait := d.sinceTarget(now)
 	if full {

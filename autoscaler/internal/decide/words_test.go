@@ -103,3 +103,22 @@ func TestWhatNoPodWorksOnIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// A sum of floats may be above the capacity only because it was rounded.
+func TestAPodAtItsCapacityIsNotOverloaded(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for n := 2; n < 65; n++ {
+		speeds := make([]float64, n)
+		for p := range speeds {
+			speeds[p] = 100 / float64(n)
+		}
+		d := &decide.Decider{Settings: settings()}
+		w := decide.Decision{}
+		for at := now; at.Before(now.Add(6 * minute)); at = at.Add(tick) {
+			w = d.Decide(still(at, speeds, placement.Between(0, n-1), placement.Set{}, placement.Set{}), at)
+		}
+		if w.Action != decide.Scale || w.Wanted != 1 {
+			t.Errorf("%d partitions of %g units/s: %s: %s", n, speeds[0], w.Phase, w.Why)
+		}
+	}
+}
