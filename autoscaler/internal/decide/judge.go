@@ -124,6 +124,9 @@ func (d *Decider) rest(v view, busiest load) Decision {
 		w.Why += warnOversized(v.oversized)
 		w.Warn = true
 	}
+	if len(v.late) > 0 {
+		w.Why += fmt.Sprintf("; what waits in %s takes one pod longer than --catch-up", named(placement.Of(v.late...)))
+	}
 	return v.mention(w)
 }
 

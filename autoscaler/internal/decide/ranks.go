@@ -25,8 +25,9 @@ type view struct {
 	missing string
 	// kept is what members keep that do not count.
 	kept placement.Owners
-	// oversized are the partitions that grow faster than a pod works off.
-	oversized []int
+	// oversized are the partitions that grow faster than a pod works off, and late those that do not, and have more waiting than a pod works off in
+	// time.
+	oversized, late []int
 	// parts are the partitions that are packed, in ascending order, and speeds and owners are theirs, by their place in parts.
 	parts  []int
 	speeds []float64
@@ -47,9 +48,13 @@ func (d *Decider) view(s Seen, ids []int, now time.Time) view {
 		}
 		stays = stays.Union(v.kept[id])
 	}
-	places, in := make([]int, s.Partitions), d.input(s.Loads.Speeds)
+	places, in, comes := make([]int, s.Partitions), d.input(s.Loads.Speeds), d.input(s.Loads.comes())
 	for p := range s.Partitions {
-		if !packing.Fits(in.Size(p)) {
+		switch {
+		case packing.Fits(in.Size(p)):
+		case packing.Fits(comes.Size(p)):
+			v.late = append(v.late, p)
+		default:
 			v.oversized = append(v.oversized, p)
 		}
 		if places[p] = -1; stays.Contains(p) {

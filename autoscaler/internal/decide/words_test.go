@@ -30,6 +30,17 @@ func TestOnlyAPartitionThatAPodDoesNotWorkOffIsTooLarge(t *testing.T) {
 	}
 }
 
+// A backlog is worked off some time. To split its partition would not help then.
+func TestABacklogIsNoReasonToSplitAPartition(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	s := still(now, []float64{180, 20}, placement.Of(0), placement.Of(1))
+	s.Loads.Comes = []float64{90, 20}
+	d := (&decide.Decider{Settings: settings()}).Decide(s, now)
+	if d.Phase != decide.Idle || len(d.Oversized) > 0 || d.Warn || !strings.HasSuffix(d.Why, "; what waits in partition 0 takes one pod longer than --catch-up") {
+		t.Errorf("%s: %v: %s", d.Phase, d.Oversized, d.Why)
+	}
+}
+
 func TestTheBusiestIDIsNamed(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	with := settings()

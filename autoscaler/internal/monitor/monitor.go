@@ -227,7 +227,7 @@ func (m *Monitor) filter(s *series, now time.Time) {
 // Loads returns the speeds of so many partitions. From then on readings of others are ignored.
 func (m *Monitor) Loads(partitions int) decide.Loads {
 	m.count = partitions
-	l := decide.Loads{Speeds: make([]float64, partitions), Waiting: make([]float64, partitions), Beyond: m.beyond()}
+	l := decide.Loads{Speeds: make([]float64, partitions), Comes: make([]float64, partitions), Beyond: m.beyond()}
 	var missing, silent []int
 	for p := range partitions {
 		s := m.series[p]
@@ -235,10 +235,9 @@ func (m *Monitor) Loads(partitions int) decide.Loads {
 			missing = append(missing, p)
 			continue
 		}
-		l.Speeds[p] = s.smooth
+		l.Speeds[p], l.Comes[p] = s.smooth, s.smooth
 		if m.CatchUp > 0 {
-			l.Waiting[p] = s.backlog / m.CatchUp.Seconds()
-			l.Speeds[p] += l.Waiting[p]
+			l.Speeds[p] += s.backlog / m.CatchUp.Seconds()
 		}
 		if s.at.Before(m.last) {
 			silent = append(silent, p)

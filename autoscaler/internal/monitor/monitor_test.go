@@ -132,6 +132,16 @@ func TestWhyNothingIsKnownIsSaid(t *testing.T) {
 	}
 }
 
+func TestWhatComesIsApartFromWhatWaits(t *testing.T) {
+	m := newMonitor()
+	m.CatchUp = time.Minute
+	r := monitor.Reading{At: start, Values: map[int]float64{0: 5}, Backlogs: map[int]float64{0: 600}}
+	add(t, m, r)
+	if l := m.Loads(1); l.Speeds[0] != 15 || l.Comes[0] != 5 {
+		t.Errorf("%g, of which %g comes", l.Speeds[0], l.Comes[0])
+	}
+}
+
 func TestAnySpeedsAreWithinWhatWasRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMonitor()
