@@ -272,7 +272,7 @@ func (m *Monitor) beyond() []string {
 	names := m.latest.Beyond
 	for _, p := range slices.Sorted(maps.Keys(m.latest.Values)) {
 		if p >= m.count {
-			names = append(names[:len(names):len(names)], m.latest.Called(p))
+			names = append(slices.Clip(names), m.latest.Called(p))
 		}
 	}
 	return names

@@ -3,7 +3,6 @@ package topics_test
 import (
 	"context"
 	"errors"
-	"github.com/idalloc/idalloc/pkg/placement"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/topics"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // server has the totals of each topic's partitions.
