@@ -215,6 +215,21 @@ func TestOnlyTheLogThatTheLeaderServesCounts(t *testing.T) {
 	}
 }
 
+// So older brokers answer a user without the right to see logs.
+func TestABrokerThatShowsNoLogHasNoEmptyOne(t *testing.T) {
+	cluster, client := connect(t)
+	cluster.ControlKey(kmsg.DescribeLogDirs.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		none := kmsg.NewPtrDescribeLogDirsResponse()
+		none.SetVersion(r.GetVersion())
+		return none, nil, true
+	})
+	r := read(t, source(client))
+	if len(r.Values) > 0 || len(r.Why) != partitions || !strings.Contains(r.Why[2], "the broker that leads partition 2 of topic orders shows no log of it") {
+		t.Errorf("%v, because of %q", r.Values, r.Why[2])
+	}
+}
+
 func TestBytesAreCountedByTheLeadersLog(t *testing.T) {
 	_, client := connect(t)
 	s := source(client)
