@@ -26,10 +26,8 @@ type load struct {
 
 func loadOf(in Input) load {
 	l := load{sizes: make([]int64, len(in.Speeds)), owner: make([]int, len(in.Speeds))}
-	largest := max(math.MaxInt64/16/int64(len(in.Speeds)+1), 2*full) // so that no sum overflows
-	margin := cleaned(in.Margin)
-	for p, speed := range in.Speeds {
-		l.sizes[p] = sizeOf((cleaned(speed)+margin)/cleaned(in.Capacity), largest)
+	for p := range in.Speeds {
+		l.sizes[p] = in.Size(p)
 		l.owner[p] = none
 		l.sum += l.sizes[p]
 	}
@@ -45,6 +43,15 @@ func loadOf(in Input) load {
 		}
 	}
 	return l
+}
+
+// Fits reports whether one pod works off partitions whose sizes are together so much.
+func Fits(size int64) bool { return size <= room }
+
+// Size returns the load of a partition, with its margin, as a whole number.
+func (in Input) Size(p int) int64 {
+	largest := max(math.MaxInt64/16/int64(len(in.Speeds)+1), 2*full) // so that no sum overflows
+	return sizeOf((cleaned(in.Speeds[p])+cleaned(in.Margin))/cleaned(in.Capacity), largest)
 }
 
 // cleaned returns a number that is not negative.

@@ -17,7 +17,7 @@ import (
 func shown() inspect.View {
 	at := metav1.NewTime(time.Unix(1_000, 0).UTC())
 	return inspect.View{Owner: "Deployment/worker", Namespace: "shop", Count: 2, Slots: []inspect.Slot{
-		{ID: 0, Pod: "a", Node: "n1", Revision: "5d9", State: inspect.Held, HeldSince: &at, Phase: "Running", Lease: &inspect.LeaseRow{Pod: "a", Renewed: at, Ends: metav1.NewTime(at.Add(58 * time.Second))}},
+		{ID: 0, Pod: "a", Node: "n1", Revision: "5d9", State: inspect.Held, Since: &at, HeldSince: &at, Phase: "Running", Lease: &inspect.LeaseRow{Pod: "a", Renewed: at, Ends: metav1.NewTime(at.Add(58 * time.Second))}},
 		{ID: 1, State: inspect.Free},
 	}}
 }
@@ -61,7 +61,7 @@ func TestFormatsForPrograms(t *testing.T) {
 
 func TestARowIsPrintedAgainOnlyIfItChanged(t *testing.T) {
 	v, known := shown(), seen{}
-	later := metav1.NewTime(v.Slots[0].HeldSince.Add(time.Hour))
+	later := metav1.NewTime(v.Slots[0].Since.Add(time.Hour))
 	for _, step := range []struct {
 		name   string
 		change func()
@@ -69,7 +69,7 @@ func TestARowIsPrintedAgainOnlyIfItChanged(t *testing.T) {
 		gone   []string
 	}{
 		{"at first", func() {}, []int{0, 1}, nil},
-		{"only an age differs", func() { v.Slots[0].HeldSince = &later }, nil, nil},
+		{"only an age differs", func() { v.Slots[0].Since = &later }, nil, nil},
 		{"a slot was taken", func() { v.Slots[1].State, v.Slots[1].Pod = inspect.Held, "b" }, []int{1}, nil},
 		{"the count fell", func() { v.Slots = v.Slots[:1] }, nil, []string{"1"}},
 		{"it rose again", func() { v.Slots = v.Slots[:2] }, []int{1}, nil},

@@ -106,10 +106,10 @@ func (h *holding) overdue(p pod) bool {
 }
 
 // left reports whether the receipt was left behind by a lost pod, which has no entry in the map any more. Its Lease locks the slot, and
-// only as long as it lasts.
+// only as long as it lasts. Pods ignore such a receipt from the end of the grace period on.
 func (h *holding) left(p pod) bool {
 	_, named := h.owner.Record.State.Slots.Of(p.Name)
-	return !named && p.Receipt.Strict && h.overdue(p)
+	return !named && p.Receipt.Strict && p.live() && p.Terminating && !h.now.Before(p.Deadline)
 }
 
 // another reports whether the pod belongs to another workload, whose pods have the labels that this owner selects, too. The name of a

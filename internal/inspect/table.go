@@ -31,8 +31,8 @@ func PartitionColumns() Columns {
 // Cells returns the slot's row of a wide table. now is the time from which ages are counted.
 func (s Slot) Cells(now time.Time) []string {
 	age := "-"
-	if s.HeldSince != nil { // clocks differ
-		age = duration.HumanDuration(max(0, now.Sub(s.HeldSince.Time)))
+	if s.Since != nil { // clocks differ
+		age = duration.HumanDuration(max(0, now.Sub(s.Since.Time)))
 	}
 	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), s.state(), age, dash(s.phase()), dash(s.Requester), dash(s.Assign), dash(s.lease(now))}
 }

@@ -30,8 +30,8 @@ func NewGet(p Program) *cobra.Command {
 		Use:   "get KIND/NAME [-w] [--partitions]",
 		Short: "Show a workload's slots: id, pod, revision, node, state, age",
 		Long: `Shows a row for each slot, or with --partitions for each range of partitions.
-AGE says how long, at least, the pod has had the slot. FOR says how long, at
-least, the partitions have been in their state. docs/messages.md has the states.
+AGE is that of the pod. FOR says how long, at least, the partitions have been in
+their state. docs/messages.md has the states.
 "verify" says what is wrong.`,
 		Example: "get deployment/worker -n prod -w",
 	}, func(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error {

@@ -97,7 +97,7 @@ func TestAServerIsReachedWithACertificateAndAPassword(t *testing.T) {
 		if user, password, _ := r.BasicAuth(); user != "guest" || password != "s3cret" {
 			t.Errorf("authorized as %q with %q", user, password)
 		}
-		_, _ = w.Write([]byte(`[{"messages":0,"name":"orders-P0"}]`))
+		_, _ = w.Write([]byte(`[{"messages":0,"message_stats":{"publish":0},"name":"orders-P0"}]`))
 	}))
 	server.TLS = trusting(t, path)
 	server.StartTLS()

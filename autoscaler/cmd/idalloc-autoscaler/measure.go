@@ -33,9 +33,9 @@ func newMeasure(all *global) *cobra.Command {
 		Use:   "measure KIND/NAME",
 		Short: "Measure what a pod can do: the value of --capacity",
 		Long: `Reads for a while how much comes and how much waits, and prints what each pod
-worked off. A pod is busy if something waits in each of its partitions all the
-time. What the slowest busy pod worked off is printed as --capacity. If no pod
-was busy, the exit code is 1.
+worked off. A pod is busy if enough for ten seconds waits in each of its
+partitions all the time. What the slowest busy pod worked off is printed as
+--capacity. If no pod was busy, the exit code is 1.
 
 The source must say how much waits: rabbitmq, or kafka with --kafka-group.
 Nothing is written. Needed are the verbs get on the workload and list on pods.`,

@@ -1,7 +1,7 @@
 // Package capacity says what pods worked off while they were busy. It is pure: the caller reads the source, the owners and the clock.
 //
-// What was published to a partition, less what more of it waits than before, was worked off. Of a pod that has something waiting in each of its
-// partitions all the time, that is what it can do. Of any other, it is only what there was to do.
+// What was published to a partition, less what more of it is there than before, was worked off. Of a pod that has enough waiting in each of its
+// partitions all the time, that is what it can do. Of any other, it is only what there was to do. What a pod has in hand does not wait.
 package capacity
 
 import (
@@ -22,6 +22,22 @@ type Meter struct {
 	first, last monitor.Reading
 	// idle says of ids why what they worked off is not what they can do: the first cause that was seen.
 	idle map[int]string
+	// least is the least that waited in each partition.
+	least map[int]float64
+}
+
+// ahead is for how long a pod must have something to do. Sources that do not say what is in hand, as Kafka, count it as waiting until it is
+// acknowledged. A consumer that keeps up and acknowledges each few seconds seems to have something waiting nearly always.
+const ahead = 10 * time.Second
+
+// waiting returns how much of a partition waits, and whether that is known.
+func waiting(r monitor.Reading, p int) (amount float64, known bool) {
+	if r.Waiting != nil {
+		amount, known = r.Waiting[p]
+		return amount, known
+	}
+	amount, known = r.Backlogs[p]
+	return amount, known
 }
 
 // Pod is what the pod of one id worked off.
@@ -38,7 +54,7 @@ type Pod struct {
 func Busy(r monitor.Reading, owners placement.Owners) bool {
 	for _, set := range owners {
 		for p := range set.All() {
-			if r.Backlogs[p] <= 0 {
+			if waits, _ := waiting(r, p); waits <= 0 {
 				return false
 			}
 		}
@@ -49,7 +65,7 @@ func Busy(r monitor.Reading, owners placement.Owners) bool {
 // Add takes a reading, and who owned what at that time.
 func (m *Meter) Add(r monitor.Reading, owners placement.Owners) {
 	if m.idle == nil {
-		m.first, m.owners, m.idle = r, owners, map[int]string{}
+		m.first, m.owners, m.idle, m.least = r, owners, map[int]string{}, map[int]float64{}
 	}
 	took := r.At.Sub(m.first.At).Round(time.Second)
 	for id, set := range m.owners {
@@ -72,14 +88,17 @@ func (m *Meter) why(r monitor.Reading, set placement.Set, took time.Duration) st
 	}
 	for p := range set.All() {
 		total, known := r.Values[p]
-		waits, counted := r.Backlogs[p]
+		waits, counted := waiting(r, p)
+		if least, seen := m.least[p]; !seen || waits < least {
+			m.least[p] = waits
+		}
 		switch before := m.last.Values[p]; {
 		case !known || !counted:
-			return fmt.Sprintf("after %s nothing says how much of partition %d came and waits", took, p)
+			return fmt.Sprintf("after %s nothing says how much of %s came and waits", took, r.Called(p))
 		case total < before || r.Origins[p] != m.first.Origins[p]:
-			return fmt.Sprintf("after %s the counter of partition %d was reset", took, p)
+			return fmt.Sprintf("after %s the counter of %s was reset", took, r.Called(p))
 		case waits <= 0:
-			return fmt.Sprintf("after %s nothing of partition %d waited", took, p)
+			return fmt.Sprintf("after %s nothing of %s waited that the pod did not have in hand", took, r.Called(p))
 		}
 	}
 	return ""
@@ -92,8 +111,12 @@ func (m *Meter) Pods() []Pod {
 	for _, id := range m.owners.IDs() {
 		pod := Pod{ID: id, Partitions: m.owners[id], Idle: m.idle[id]}
 		for p := range pod.Partitions.All() {
-			pod.Waiting += m.last.Backlogs[p]
-			pod.Speed += m.last.Values[p] - m.first.Values[p] - m.last.Backlogs[p] + m.first.Backlogs[p]
+			waits, _ := waiting(m.last, p)
+			pod.Waiting += waits
+			done := m.last.Values[p] - m.first.Values[p] - m.last.Backlogs[p] + m.first.Backlogs[p]
+			if pod.Speed += done; pod.Idle == "" && m.least[p] < done/took*ahead.Seconds() {
+				pod.Idle = fmt.Sprintf("less than %s of work waited in %s at some time: let more pile up", ahead, m.last.Called(p))
+			}
 		}
 		if pod.Speed = max(0, pod.Speed/took); took <= 0 {
 			pod.Speed, pod.Idle = 0, "there is one reading only"

@@ -16,6 +16,8 @@ import (
 type moment struct {
 	second           int
 	published, waits []float64
+	// inHand is what pods have in hand of what waits, nil if the source does not say.
+	inHand []float64
 }
 
 func (m moment) reading() monitor.Reading {
@@ -26,6 +28,12 @@ func (m moment) reading() monitor.Reading {
 	for p := range m.published {
 		if !math.IsNaN(m.published[p]) {
 			r.Values[p], r.Backlogs[p] = m.published[p], m.waits[p]
+		}
+	}
+	if m.inHand != nil {
+		r.Waiting = map[int]float64{}
+		for p := range m.inHand {
+			r.Waiting[p] = m.waits[p] - m.inHand[p]
 		}
 	}
 	return r
@@ -52,16 +60,16 @@ func measured(moments []moment, rows ...placement.Owners) []capacity.Pod {
 func TestWhatABusyPodWorksOffIsItsCapacity(t *testing.T) {
 	var out strings.Builder
 	pods := measured([]moment{
-		{0, []float64{5000, 5000, 0, 0}, []float64{4000, 4000, 10, 10}},
-		{30, []float64{5000, 5000, 1500, 1500}, []float64{3250, 3250, 310, 310}},
-		{60, []float64{5000, 5000, 3000, 3000}, []float64{2500, 2500, 610, 610}},
+		{second: 0, published: []float64{5000, 5000, 0, 0}, waits: []float64{4000, 4000, 500, 500}},
+		{second: 30, published: []float64{5000, 5000, 1500, 1500}, waits: []float64{3250, 3250, 800, 800}},
+		{second: 60, published: []float64{5000, 5000, 3000, 3000}, waits: []float64{2500, 2500, 1100, 1100}},
 	}, owners(t, `{"0":"0-1","1":"2-3"}`))
 	if err := capacity.Print(&out, pods); err != nil {
 		t.Fatal(err)
 	}
 	want := `ID   WORKED OFF   WAITING   PARTITIONS   REMARK
 0    50/s         5000      0-1          
-1    80/s         1220      2-3          
+1    80/s         2200      2-3          
 --capacity=50: the slowest of 2 busy pods; the fastest worked off 80/s
 `
 	if out.String() != want {
@@ -71,7 +79,7 @@ func TestWhatABusyPodWorksOffIsItsCapacity(t *testing.T) {
 
 // A measurement may begin when each pod has something to do in all its partitions.
 func TestWhetherAllPodsAreBusy(t *testing.T) {
-	row, waits := owners(t, `{"0":"0-1","1":"","2":"2"}`), func(waits ...float64) monitor.Reading { return moment{0, waits, waits}.reading() }
+	row, waits := owners(t, `{"0":"0-1","1":"","2":"2"}`), func(waits ...float64) monitor.Reading { return moment{published: waits, waits: waits}.reading() }
 	for want, r := range map[bool]monitor.Reading{true: waits(1, 2, 3, 0), false: waits(1, 0, 3, 4)} {
 		if capacity.Busy(r, row) != want {
 			t.Errorf("%v is not %v", r.Backlogs, want)
@@ -84,7 +92,9 @@ func TestWhetherAllPodsAreBusy(t *testing.T) {
 
 func TestAPodThatWasNotBusyAllTheTimeSaysNothing(t *testing.T) {
 	row := owners(t, `{"0":"0-1","1":"","2":"2-3"}`)
-	steady := func(second int) moment { return moment{second, []float64{9, 9, 9, 9}, []float64{9, 9, 9, 9}} }
+	steady := func(second int) moment {
+		return moment{second: second, published: []float64{9, 9, 9, 9}, waits: []float64{9, 9, 9, 9}}
+	}
 	changed := func(change func(*moment)) []moment {
 		m := steady(20)
 		change(&m)
@@ -94,10 +104,10 @@ func TestAPodThatWasNotBusyAllTheTimeSaysNothing(t *testing.T) {
 		moments []moment
 		rows    []placement.Owners
 	}{
-		"after 20s nothing of partition 1 waited":                       {changed(func(m *moment) { m.waits[1] = 0 }), []placement.Owners{row}},
-		"after 20s nothing says how much of partition 0 came and waits": {changed(func(m *moment) { m.published[0] = math.NaN() }), []placement.Owners{row}},
-		"after 20s the counter of partition 0 was reset":                {changed(func(m *moment) { m.published[0] = 8 }), []placement.Owners{row}},
-		"after 40s its partitions changed":                              {changed(func(*moment) {}), []placement.Owners{row, row, owners(t, `{"0":"0","1":"1","2":"2-3"}`)}},
+		"after 20s nothing of partition 1 waited that the pod did not have in hand": {changed(func(m *moment) { m.waits[1] = 0 }), []placement.Owners{row}},
+		"after 20s nothing says how much of partition 0 came and waits":             {changed(func(m *moment) { m.published[0] = math.NaN() }), []placement.Owners{row}},
+		"after 20s the counter of partition 0 was reset":                            {changed(func(m *moment) { m.published[0] = 8 }), []placement.Owners{row}},
+		"after 40s its partitions changed":                                          {changed(func(*moment) {}), []placement.Owners{row, row, owners(t, `{"0":"0","1":"1","2":"2-3"}`)}},
 	} {
 		pods := measured(c.moments, c.rows...)
 		if len(pods) != 3 || pods[0].Idle != want || pods[1].Idle != "it has no partitions" && pods[1].Idle == "" || pods[2].Idle != "" {
@@ -106,9 +116,27 @@ func TestAPodThatWasNotBusyAllTheTimeSaysNothing(t *testing.T) {
 	}
 }
 
+// A pod that works off 20/s because no more comes has something in hand all the time.
+func TestWhatIsInHandDoesNotWait(t *testing.T) {
+	row := owners(t, `{"0":"0","1":"1"}`)
+	comes := func(second int, inHand ...float64) moment {
+		n := 20 * float64(second)
+		return moment{second: second, published: []float64{n, n}, waits: []float64{50, 2000 - n}, inHand: inHand}
+	}
+	pods := measured([]moment{comes(0, 50, 50), comes(30, 50, 50), comes(60, 50, 50)}, row)
+	if want := "after 0s nothing of partition 0 waited that the pod did not have in hand"; pods[0].Idle != want || pods[1].Idle != "" {
+		t.Errorf("%+v, want %s", pods, want)
+	}
+	// As Kafka, which does not say what is in hand.
+	pods = measured([]moment{comes(0), comes(30), comes(60)}, row)
+	if want := "less than 10s of work waited in partition 0 at some time: let more pile up"; pods[0].Idle != want || pods[1].Idle != "" {
+		t.Errorf("%+v, want %s", pods, want)
+	}
+}
+
 func TestWithoutABusyPodThereIsNoCapacity(t *testing.T) {
 	row := owners(t, `{"0":"0-3"}`)
-	idle := []moment{{0, []float64{1, 1, 1, 1}, []float64{0, 1, 1, 1}}, {30, []float64{9, 9, 9, 9}, []float64{1, 1, 1, 1}}}
+	idle := []moment{{second: 0, published: []float64{1, 1, 1, 1}, waits: []float64{0, 1, 1, 1}}, {second: 30, published: []float64{9, 9, 9, 9}, waits: []float64{1, 1, 1, 1}}}
 	for name, pods := range map[string][]capacity.Pod{"nothing waited": measured(idle, row), "one reading": measured(idle[1:], row), "no reading": measured(nil, row)} {
 		if err := capacity.Print(&strings.Builder{}, pods); !errors.Is(err, capacity.ErrIdle) {
 			t.Errorf("%s: %v", name, err)

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,6 +23,9 @@ type Decider struct {
 	// asked is the number of pods that the caller has set, 0 if another program has changed it since. undone is how that was.
 	asked  int
 	undone *Undone
+	// wish is the number of pods that was published, and towards which another program scales in steps of its own. It is 0 once that is reached, or
+	// something else is decided.
+	wish int
 	// These are when the number of pods changed, when the last target was written, and when asked was undone, zero if that is not known.
 	scaled, assigned, undoneAt time.Time
 	// These are since when something has been so without a break, zero while it is not so.
@@ -42,7 +46,24 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 	d.looked = now
 	d.judged, d.judging = d.judging, time.Time{}
 	d.notice(s, now)
-	return d.remark(d.decide(s, now), now)
+	w := d.decide(s, now)
+	if w.Wanted == s.Count {
+		d.wish = 0
+	}
+	return d.remark(unworked(s, w), now)
+}
+
+// unworked adds to a decision what no pod works on.
+func unworked(s Seen, w Decision) Decision {
+	if n := len(s.Loads.Beyond); n > 0 {
+		which := s.Loads.Beyond[0]
+		if n > 1 {
+			which += fmt.Sprintf(" and %d more", n-1)
+		}
+		w.Why += fmt.Sprintf("; no pod works on %s, for which there is no partition: raise idalloc.dev/partition-count above the highest number, and name each in --topics-file if there is one", which)
+		w.Warn = true
+	}
+	return w
 }
 
 // forget has the Decider begin as a new one, after a time in which no process looked. What was so in that time is not known. The number of pods,
@@ -71,6 +92,18 @@ func (d *Decider) decide(s Seen, now time.Time) Decision {
 		return *held
 	}
 	return d.judge(s, there, now)
+}
+
+// Published says that the caller leaves the number of pods to another program, and has told it what was decided. That program may take several
+// steps, and each changes what this one sees. So until the number is reached, it stands, and steps towards it start no wait.
+func (d *Decider) Published(w Decision) { d.wish = w.Wanted }
+
+// wanted returns the number of pods to ask for while nothing new is decided about it. An id above that may have got partitions meanwhile.
+func (d *Decider) wanted(s Seen) int {
+	if d.wish > 0 {
+		return max(d.wish, min(used(s.Row), s.Count))
+	}
+	return s.Count
 }
 
 // Wrote says that the caller has done what was decided. A target that could not be written starts no wait.
@@ -109,6 +142,9 @@ func (d *Decider) notice(s Seen, now time.Time) {
 func (d *Decider) changed(count int, now time.Time) {
 	if d.known && count != d.count {
 		d.scaled = now
+		if up, down := d.count < count && count < d.wish, d.wish < count && count < d.count; !up && !down {
+			d.wish = 0 // it is reached, or something else was wished for
+		}
 	}
 	d.known, d.count = true, count
 }
@@ -173,7 +209,7 @@ func (d *Decider) underway(s Seen, now time.Time) *Decision {
 	if s.Foreign != "" && len(members) > 0 {
 		return d.restore(s, members, now)
 	}
-	w := Decision{Phase: Moving, Action: Nothing, Wanted: s.Count, Stuck: took > d.Settings.Patience}
+	w := Decision{Phase: Moving, Action: Nothing, Wanted: d.wanted(s), Stuck: took > d.Settings.Patience}
 	w.Warn = w.Stuck
 	w.Why = fmt.Sprintf("a move has been under way for %s: %s", seconds(took), late(s.Row, aim))
 	if w.Stuck {
@@ -185,7 +221,7 @@ func (d *Decider) underway(s Seen, now time.Time) *Decision {
 // restore returns a decision to end a move to a target that is not the autoscaler's, as after kubectl rollout undo, which brings back
 // the annotations of a former revision. What has moved stays where it is. Then the loads decide again.
 func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
-	w := Decision{Phase: Acting, Action: Assign, Reason: Restore, Wanted: s.Count, Target: placement.Owners{}}
+	w := Decision{Phase: Acting, Action: Assign, Reason: Restore, Wanted: d.wanted(s), Target: placement.Owners{}}
 	for _, id := range members {
 		w.Target[id] = s.Row[id]
 	}
@@ -257,14 +293,18 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 	case len(s.Loads.Speeds) != s.Partitions:
 		w = blind(s, "loads are known of %d partitions, and there are %d", len(s.Loads.Speeds), s.Partitions)
 	case !s.Loads.Missing.Empty():
-		w = blind(s, "no load is known of %s: the source says nothing about that, or not for long enough", named(s.Loads.Missing))
+		w = blind(s, "no load is known of %s: %s", named(s.Loads.Missing), cmp.Or(s.Loads.Why, "the source says nothing about that, or not for long enough"))
 	case now.Sub(s.Loads.At) > d.Settings.MaxAge:
 		w = blind(s, "%s, longer than --max-age %s", silence(s, now), seconds(d.Settings.MaxAge))
+		if s.Loads.Why != "" && !s.Loads.Silent.Empty() {
+			w.Why += ": " + s.Loads.Why
+		}
 		w.Warn = true
 	default:
 		return nil
 	}
 	d.enough = 0 // it is not known whether fewer would do
+	w.Wanted = d.wanted(s)
 	return &w
 }
 

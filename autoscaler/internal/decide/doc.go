@@ -12,6 +12,7 @@
 //   - A target names only ids that are members. So pods come first, and their partitions after that.
 //   - The number of pods falls only below ids that own nothing. So partitions go first, and their pods after that.
 //   - Scaling up waits for --after-up since the number of pods changed, and scaling down for --after-down, whatever program changed it and which way.
+//     Steps of another program towards the number that was published for it start no wait, and while it takes them, that number stands.
 //   - Pods go only if fewer would have done all the time for --after-down, with some capacity to spare. Time in which partitions moved or
 //     no process looked is not counted.
 package decide

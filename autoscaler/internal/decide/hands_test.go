@@ -115,11 +115,17 @@ func TestTroubleAndGapsAreSaid(t *testing.T) {
 	row := placement.Owners{0: placement.Between(0, 3)}
 	good := decide.Seen{Count: 1, Partitions: 4, Row: row, Loads: decide.Loads{Speeds: make([]float64, 4), At: now}}
 	for want, change := range map[string]func(*decide.Seen){
-		"the owner is being deleted":                             func(s *decide.Seen) { s.Trouble = "the owner is being deleted" },
-		"no load is known of partition 2:":                       func(s *decide.Seen) { s.Loads.Missing = placement.Of(2) },
+		"the owner is being deleted": func(s *decide.Seen) { s.Trouble = "the owner is being deleted" },
+		"no load is known of partition 2: the source says nothing about that, or not for long enough": func(s *decide.Seen) { s.Loads.Missing = placement.Of(2) },
+		"no load is known of partition 2: queue q2 is down": func(s *decide.Seen) {
+			s.Loads.Missing, s.Loads.Why = placement.Of(2), "queue q2 is down"
+		},
 		"no usable reading for 2m0s, longer than --max-age 1m0s": func(s *decide.Seen) { s.Loads.At = now.Add(-2 * minute) },
 		"says nothing of partition 1 any more, for 2m0s": func(s *decide.Seen) {
 			s.Loads.At, s.Loads.Silent = now.Add(-2*minute), placement.Of(1)
+		},
+		"for 2m0s, longer than --max-age 1m0s: queue q1 is down": func(s *decide.Seen) {
+			s.Loads.At, s.Loads.Silent, s.Loads.Why = now.Add(-2*minute), placement.Of(1), "queue q1 is down"
 		},
 		"says nothing of partitions 1,3 any more, and of one of them for 2m0s": func(s *decide.Seen) {
 			s.Loads.At, s.Loads.Silent = now.Add(-2*minute), placement.Of(1, 3)

@@ -17,6 +17,9 @@ func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 	busiest, over := d.busiest(v)
 	tooFew, tooMany := s.Count < d.Settings.Min, d.Settings.Max > 0 && s.Count > d.Settings.Max
 	needsMore := (over || tooFew) && !tooMany
+	if needsMore != (d.wish > s.Count) {
+		d.wish = 0
+	}
 	lean := d.pack(v, 1-d.Settings.Spare, v.below(d.Settings.Min), v.most(d.Settings.Max))
 	pods := max(v.pods(lean.Pods), used(v.kept))
 	enough := !needsMore && (pods < s.Count || used(s.Row) < s.Count)
@@ -42,13 +45,14 @@ func (d *Decider) absent(v view, now time.Time) *Decision {
 	if len(v.ids) == v.Count || (stuck && helps) {
 		return nil
 	}
-	return &Decision{Phase: Moving, Action: Nothing, Wanted: v.Count, Stuck: stuck, Warn: stuck, Why: v.missing}
+	return &Decision{Phase: Moving, Action: Nothing, Wanted: d.wanted(v.Seen), Stuck: stuck, Warn: stuck, Why: v.missing}
 }
 
 // load is what an id has to work off, its margins included.
 type load struct {
 	id     int
 	amount float64
+	size   int64 // the same as the packing counts it
 	parts  int
 }
 
@@ -56,19 +60,25 @@ func (d *Decider) load(s Seen, owners placement.Owners, id int) load {
 	l := load{id: id, parts: owners[id].Len()}
 	for p := range owners[id].All() {
 		l.amount += s.Loads.Speeds[p] + d.Settings.Margin
+		l.size += d.input(s.Loads.Speeds).Size(p)
 	}
 	return l
 }
 
+// input is what the packing has to know of partitions with these speeds.
+func (d *Decider) input(speeds []float64) packing.Input {
+	return packing.Input{Speeds: speeds, Capacity: d.Settings.Capacity, Margin: d.Settings.Margin}
+}
+
 // overloaded reports whether an id has more than it works off, and several partitions, so that another division may help.
-func (d *Decider) overloaded(l load) bool { return l.amount > d.Settings.Capacity && l.parts > 1 }
+func (l load) overloaded() bool { return !packing.Fits(l.size) && l.parts > 1 }
 
 // busiest returns the id with the highest load. over says that some id is overloaded.
 func (d *Decider) busiest(v view) (most load, over bool) {
 	most.id = -1
 	for _, id := range v.judged() {
 		l := d.load(v.Seen, v.Row, id)
-		if d.overloaded(l) {
+		if l.overloaded() {
 			if !over || l.amount > most.amount {
 				most = l
 			}
@@ -81,10 +91,12 @@ func (d *Decider) busiest(v view) (most load, over bool) {
 }
 
 // peak returns the highest load of an id whose load counts.
-func (d *Decider) peak(v view, owners placement.Owners) float64 {
-	most := 0.0
+func (d *Decider) peak(v view, owners placement.Owners) load {
+	most := load{}
 	for _, id := range v.judged() {
-		most = max(most, d.load(v.Seen, owners, id).amount)
+		if l := d.load(v.Seen, owners, id); l.size >= most.size {
+			most = l
+		}
 	}
 	return most
 }
@@ -111,6 +123,9 @@ func (d *Decider) rest(v view, busiest load) Decision {
 	if len(v.oversized) > 0 {
 		w.Why += warnOversized(v.oversized)
 		w.Warn = true
+	}
+	if len(v.late) > 0 {
+		w.Why += fmt.Sprintf("; what waits in %s takes one pod longer than --catch-up", named(placement.Of(v.late...)))
 	}
 	return v.mention(w)
 }
@@ -142,6 +157,9 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 		cause, reason = fmt.Sprintf("%d pods are fewer than --min-replicas %d", v.Count, d.Settings.Min), Bounds
 	}
 	grows := pods > v.Count
+	if !grows {
+		d.wish = 0
+	}
 	early := d.early(d.Settings.AfterUp, now)
 	wanting := since(&d.short, grows && early == 0, now)
 	// While more pods may not be asked for yet, or do not come, those that are there share the load.
@@ -158,13 +176,15 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 // spread divides the partitions among the members.
 func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause string, reason Reason) Decision {
 	s, among := v.Seen, len(v.ids)
-	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: s.Count, Target: wide.Owners, Oversized: v.oversized}
+	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: d.wanted(s), Target: wide.Owners, Oversized: v.oversized}
 	if wide.Pods > among {
 		w.Reason, w.Target = Balance, d.pack(v, 1, among, among).Owners
 	}
 	before, after := d.peak(v, s.Row), d.peak(v, w.Target)
-	full := after > d.Settings.Capacity // there is no room for all, so a move only pays if it makes things better
-	better := func(target placement.Owners) bool { return before-d.peak(v, target) >= gain*d.Settings.Capacity }
+	full := !packing.Fits(after.size) // there is no room for all, so a move only pays if it makes things better
+	better := func(target placement.Owners) bool {
+		return before.amount-d.peak(v, target).amount >= gain*d.Settings.Capacity
+	}
 	if same(w.Target, s.Row) || (full && !better(w.Target)) {
 		w = Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: w.Oversized, Warn: true}
 		w.Why = fmt.Sprintf("%s, and no other division among %d pods is better by %.0f%%%s", cause, among, 100*gain, d.bound(s))
@@ -174,7 +194,7 @@ func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause stri
 		return v.mention(w)
 	}
 	w.Moved = moved(s, w.Target)
-	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), among, figure(after))
+	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), among, figure(after.amount))
 	w = v.mention(w)
 	wait := d.sinceTarget(now)
 	if full {
@@ -225,7 +245,7 @@ func (d *Decider) less(v view, now time.Time, busiest load, lean packing.Packing
 
 // early returns how long scaling still has to wait, if it waits this long after the last one.
 func (d *Decider) early(after time.Duration, now time.Time) time.Duration {
-	if d.scaled.IsZero() {
+	if d.scaled.IsZero() || d.wish > 0 {
 		return 0
 	}
 	return max(0, after-now.Sub(d.scaled))

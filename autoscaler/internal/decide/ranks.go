@@ -25,8 +25,9 @@ type view struct {
 	missing string
 	// kept is what members keep that do not count.
 	kept placement.Owners
-	// oversized are the partitions that grow faster than a pod works off.
-	oversized []int
+	// oversized are the partitions that grow faster than a pod works off, and late those that do not, and have more waiting than a pod works off in
+	// time.
+	oversized, late []int
 	// parts are the partitions that are packed, in ascending order, and speeds and owners are theirs, by their place in parts.
 	parts  []int
 	speeds []float64
@@ -41,15 +42,19 @@ func (d *Decider) view(s Seen, ids []int, now time.Time) view {
 			continue
 		}
 		v.kept[id] = s.Row[id]
-		if s.Unready[id] && d.lost(id, now) && d.overloaded(d.load(s, s.Row, id)) {
+		if s.Unready[id] && d.lost(id, now) && d.load(s, s.Row, id).overloaded() {
 			v.kept[id] = d.fitting(s, s.Row[id])
 			v.strained = append(v.strained, id)
 		}
 		stays = stays.Union(v.kept[id])
 	}
-	places := make([]int, s.Partitions)
+	places, in, comes := make([]int, s.Partitions), d.input(s.Loads.Speeds), d.input(s.Loads.comes())
 	for p := range s.Partitions {
-		if s.Loads.Speeds[p]+d.Settings.Margin > d.Settings.Capacity {
+		switch {
+		case packing.Fits(in.Size(p)):
+		case packing.Fits(comes.Size(p)):
+			v.late = append(v.late, p)
+		default:
 			v.oversized = append(v.oversized, p)
 		}
 		if places[p] = -1; stays.Contains(p) {
@@ -71,9 +76,10 @@ func (d *Decider) view(s Seen, ids []int, now time.Time) view {
 // fitting returns those of an id's partitions that one pod works off: the largest that find room, and at least the largest.
 func (d *Decider) fitting(s Seen, set placement.Set) placement.Set {
 	parts := slices.SortedStableFunc(set.All(), func(a, b int) int { return cmp.Compare(s.Loads.Speeds[b], s.Loads.Speeds[a]) })
-	keep, sum := []int{parts[0]}, s.Loads.Speeds[parts[0]]+d.Settings.Margin
+	in := d.input(s.Loads.Speeds)
+	keep, sum := []int{parts[0]}, in.Size(parts[0])
 	for _, p := range parts[1:] {
-		if with := sum + s.Loads.Speeds[p] + d.Settings.Margin; with <= d.Settings.Capacity {
+		if with := sum + in.Size(p); packing.Fits(with) {
 			keep, sum = append(keep, p), with
 		}
 	}

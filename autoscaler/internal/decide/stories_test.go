@@ -116,6 +116,9 @@ func (s *story) set(what, value string) (err error) {
 		s.decider = &decide.Decider{Settings: s.decider.Settings}
 	case "room":
 		s.full, err = strconv.Atoi(value)
+	case "hpa":
+		s.tick = 5 * time.Second
+		s.hpa, err = strconv.Atoi(value)
 	case "max":
 		s.decider.Settings.Max, err = strconv.Atoi(value)
 	case "min":
@@ -172,8 +175,9 @@ func ids(words []string) (map[int]bool, error) {
 
 // await runs until something is done, which comes within an hour: the number of pods changes, or anything at all.
 func (s *story) await(what string) error {
+	pods, number := strings.CutPrefix(what, "pods=")
 	for begin, n := s.now, s.scalings(); s.now.Sub(begin) < hour; {
-		if s.step(); s.scalings() > n || what == "action" && s.last().Action != decide.Nothing {
+		if s.step(); !number && s.scalings() > n || what == "action" && s.last().Action != decide.Nothing || number && strconv.Itoa(s.count) == pods {
 			return nil
 		}
 	}

@@ -32,14 +32,26 @@ const gain = 0.05
 
 // Loads is how fast partitions grow.
 type Loads struct {
-	// Speeds is the speed of each partition in units per second, without those that are Missing.
-	Speeds []float64
+	// Speeds is the speed of each partition in units per second, without those that are Missing. Comes is the part of it that does
+	// not come of what waits; nil stands for all.
+	Speeds, Comes []float64
 	// Missing are the partitions of which nothing is known.
 	Missing placement.Set
 	// Silent are those of the others of which the latest reading said nothing. Their values are older than that.
 	Silent placement.Set
+	// Why is why nothing is known of the first of Missing, or else of Silent. It may be empty.
+	Why string
+	// Beyond names what the source has and no partition of the workload stands for.
+	Beyond []string
 	// At is when the oldest of the latest values was measured.
 	At time.Time
+}
+
+func (l Loads) comes() []float64 {
+	if l.Comes == nil {
+		return l.Speeds
+	}
+	return l.Comes
 }
 
 // Seen is one moment of the workload.

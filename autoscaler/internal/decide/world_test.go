@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -51,6 +52,9 @@ type world struct {
 	silent   bool         // the answers to writes are lost
 	full     int          // how many pods the cluster has room for, 0 for any number
 	frozen   bool         // a change of the number of pods is not carried out
+	hpa      int          // by how many pods an HPA grows in 15 s, or by as many as there are; 0: the decider scales
+	wanted   int          // what was published for the HPA
+	looks    time.Time    // when the HPA looks next
 
 	ups, downs, targets int
 	history             []decide.Decision
@@ -123,6 +127,7 @@ func (w *world) live() {
 func (w *world) step() {
 	w.t.Helper()
 	w.now = w.now.Add(w.tick)
+	w.follow()
 	w.live()
 	if !w.dark {
 		w.speeds = make([]float64, w.partitions)
@@ -134,7 +139,12 @@ func (w *world) step() {
 	w.measure()
 	d := w.decider.Decide(w.seen(), w.now)
 	w.history = append(w.history, d)
-	if !w.frozen && !w.silent {
+	w.wanted = d.Wanted
+	switch {
+	case w.hpa > 0 && d.Action == decide.Scale:
+		w.decider.Published(d)
+		return
+	case !w.frozen && !w.silent:
 		defer func() { w.decider.Wrote(d, w.now) }()
 	}
 	switch d.Action {
@@ -143,10 +153,27 @@ func (w *world) step() {
 	case decide.Assign:
 		w.assign(d)
 	case decide.Nothing:
-		if d.Wanted != w.count {
+		if d.Wanted != w.count && w.hpa == 0 {
 			w.t.Fatalf("nothing is to be done, and %d of %d pods are wanted: %s", d.Wanted, w.count, d.Why)
 		}
 	}
+}
+
+// follow lets an HPA take its step.
+func (w *world) follow() {
+	if w.hpa == 0 || w.now.Before(w.looks) {
+		return
+	}
+	w.looks = w.now.Add(15 * time.Second)
+	next := min(w.wanted, w.count+max(w.count, w.hpa))
+	if next == w.count || w.wanted == 0 {
+		return
+	}
+	if w.downs++; next > w.count {
+		w.ups, w.downs = w.ups+1, w.downs-1
+	}
+	maps.DeleteFunc(w.row, func(id int, _ placement.Set) bool { return id >= next })
+	w.count, w.scaled = next, w.now
 }
 
 func (w *world) seen() decide.Seen {

@@ -111,7 +111,11 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	if d.Undone != nil && !l.DryRun {
 		l.tell(ctx, m, store.EventWarning, "ScalingUndone", d.Undone.String())
 	}
-	if l.DryRun || d.Action == decide.Nothing || (l.KeepPods && d.Action == decide.Scale) {
+	switch {
+	case l.KeepPods && d.Action == decide.Scale:
+		l.Decider.Published(d)
+		return nil
+	case l.DryRun || d.Action == decide.Nothing:
 		return nil
 	}
 	if d.Action == decide.Assign {

@@ -283,6 +283,21 @@ func TestCausesThatChangePlacesDoNotFillTheLog(t *testing.T) {
 	}
 }
 
+// An HPA may take several steps to what is published.
+func TestAStepOfAnotherScalerTowardsWhatIsPublishedChangesNothing(t *testing.T) {
+	r := newRig(t)
+	r.KeepPods = true
+	for pods := 1; pods < 4; pods++ {
+		r.server.owners = placement.Owners{0: placement.Between(0, 3)}
+		for id := 1; id < pods; id++ {
+			r.server.owners[id] = placement.Set{}
+		}
+		if d := r.step().Decision; d.Wanted != 4 {
+			t.Errorf("with %d pods %d are wanted: %s", pods, d.Wanted, d.Why)
+		}
+	}
+}
+
 func TestTheLoopEndsWithTheWorkload(t *testing.T) {
 	r := newRig(t)
 	r.server.set(func(*http.Request) int { return http.StatusNotFound })

@@ -18,13 +18,34 @@ type follower struct {
 }
 
 // follows returns the number of pods that an HPA with an external metric of the type AverageValue sets: it divides the metric by the target
-// and rounds up, unless that is within the tolerance of the pods that there are.
+// and rounds up, unless that is within the tolerance of the pods that there are. It goes as far as the policies allow in one step.
 func (f follower) follows(pods int, metric float64) int {
 	ratio := metric / (f.perPod * float64(pods))
 	if 1-tolerance(f.behavior.ScaleDown) <= ratio && ratio <= 1+tolerance(f.behavior.ScaleUp) {
 		return pods
 	}
-	return min(max(int(math.Ceil(metric/f.perPod)), int(f.min)), int(f.max))
+	least, most := reach(pods, -1, f.behavior.ScaleDown), reach(pods, 1, f.behavior.ScaleUp)
+	return min(max(int(math.Ceil(metric/f.perPod)), int(f.min), least), int(f.max), most)
+}
+
+// reach returns how far an HPA goes in one step of this direction. Without policies it doubles or adds four pods, or removes all.
+func reach(pods, direction int, rules *autoscalingv2.HPAScalingRules) int {
+	policies := rules.Policies
+	if len(policies) == 0 {
+		policies = []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PercentScalingPolicy, Value: 100}}
+		if direction > 0 {
+			policies = append(policies, autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4})
+		}
+	}
+	step := 0
+	for _, p := range policies {
+		if p.Type == autoscalingv2.PercentScalingPolicy {
+			step = max(step, pods*int(p.Value)/100)
+		} else {
+			step = max(step, int(p.Value))
+		}
+	}
+	return pods + direction*step
 }
 
 // tolerance returns a tenth where the manifest says nothing.

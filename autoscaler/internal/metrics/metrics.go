@@ -22,10 +22,10 @@ type Metrics struct {
 
 	leader, capacity prometheus.Gauge
 	// These have no series while another process decides. An HPA must not take a 0 for an answer.
-	pods, wanted, members, total, age, oversized, stuck *prometheus.GaugeVec
-	partition, id, phase                                *prometheus.GaugeVec
-	phaseSeconds, decisions, failures, undone           *prometheus.CounterVec
-	moves, moved                                        prometheus.Counter
+	pods, wanted, members, total, age, oversized, unassigned, stuck *prometheus.GaugeVec
+	partition, id, phase                                            *prometheus.GaugeVec
+	phaseSeconds, decisions, failures, undone                       *prometheus.CounterVec
+	moves, moved                                                    prometheus.Counter
 
 	settings decide.Settings
 	last     time.Time
@@ -69,6 +69,7 @@ func New(settings decide.Settings, ref store.Ref) *Metrics {
 	m.total = gauges("load_units_per_second", "The speed of all partitions together.")
 	m.age = gauges("load_age_seconds", "The age of the oldest of the latest values.")
 	m.oversized = gauges("oversized_partitions", "The number of partitions that grow faster than a pod works off by itself.")
+	m.unassigned = gauges("unassigned_partitions", "The number of partitions that the source has and the workload does not: no pod works on them.")
 	m.stuck = gauges("move_stuck", "1 if a move takes longer than --patience.")
 	m.partition = gauges("partition_load_units_per_second", "The speed of a partition.", "partition")
 	m.id = gauges("id_load_units_per_second", "The speed of the partitions that an id owns, with their margins.", "id")
@@ -102,7 +103,7 @@ func (m *Metrics) Leads(leads bool) {
 	if leads {
 		return
 	}
-	for _, g := range []*prometheus.GaugeVec{m.pods, m.wanted, m.members, m.total, m.age, m.oversized, m.stuck, m.partition, m.id} {
+	for _, g := range []*prometheus.GaugeVec{m.pods, m.wanted, m.members, m.total, m.age, m.oversized, m.unassigned, m.stuck, m.partition, m.id} {
 		g.Reset()
 	}
 	m.labels, m.last, m.measured = 0, time.Time{}, time.Time{}
@@ -151,6 +152,7 @@ func (m *Metrics) Observe(r loop.Report) {
 	m.members.WithLabelValues().Set(float64(len(r.Seen.Row)))
 	m.stuck.WithLabelValues().Set(number(d.Stuck))
 	m.oversized.WithLabelValues().Set(float64(len(d.Oversized)))
+	m.unassigned.WithLabelValues().Set(float64(len(r.Seen.Loads.Beyond)))
 	m.loads(r)
 	if d.Undone != nil {
 		m.undone.WithLabelValues(d.Undone.By).Inc()

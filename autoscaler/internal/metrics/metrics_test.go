@@ -61,7 +61,7 @@ func TestWhatAStepSawAndDidIsShown(t *testing.T) {
 		`partition_load_units_per_second{partition="0"} 5`, `id_load_units_per_second{id="0"} 14`, `phase{phase="blind"} 1`, `phase{phase="idle"} 0`,
 		`phase_seconds_total{phase="idle"} 5`, `decisions_total{action="assign",reason="Overload"} 1`, "partitions_moved_total 1",
 		`scaling_undone_total{by="argocd-controller"} 1`,
-		"moved_units_per_second_total 7", `failures_total{of="source"} 1`, `failures_total{of="workload"} 1`, "move_stuck 0", "oversized_partitions 0",
+		"moved_units_per_second_total 7", `failures_total{of="source"} 1`, `failures_total{of="workload"} 1`, "move_stuck 0", "oversized_partitions 0", "unassigned_partitions 0",
 	} {
 		if !strings.Contains(text, "\nidalloc_autoscaler_"+line+"\n") {
 			t.Errorf("%s is not there", line)

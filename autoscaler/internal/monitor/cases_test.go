@@ -48,6 +48,9 @@ func tell(told *strings.Builder, m *monitor.Monitor, words []string) (err error)
 		if !l.Silent.Empty() {
 			fmt.Fprintf(told, ", nothing more of %s", l.Silent)
 		}
+		if len(l.Beyond) > 0 {
+			fmt.Fprintf(told, ", beyond: %v", l.Beyond)
+		}
 		fmt.Fprintln(told)
 		return err
 	case "window":

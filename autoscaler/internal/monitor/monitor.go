@@ -6,8 +6,10 @@ package monitor
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
@@ -22,12 +24,28 @@ type Reading struct {
 	Totals bool
 	// Step is how often the server counts. Between two counts its totals stand still. With 0 they are always up to date.
 	Step time.Duration
-	// Values are by partition. A partition that is not there was not measured.
+	// Values are by partition. A partition that is not there was not measured, and Why may say why not. Unused are numbers that stand for nothing, and
+	// grow by nothing.
 	Values map[int]float64
+	Why    map[int]string
+	Unused placement.Set
+	// Beyond names what the source has and gives no number, so that no pod works on it.
+	Beyond []string
+	// Name returns what the source calls a partition. nil: it has no name but the number.
+	Name func(partition int) string
 	// Origins may say which server counted: a total is compared only with one of the same origin.
 	Origins map[int]string
-	// Backlogs may say how much of each partition waits to be worked on, in units.
-	Backlogs map[int]float64
+	// Backlogs may say how much of each partition is not worked off yet, in units. Waiting may say how much of that no pod has in hand. nil: nothing
+	// says what is in hand.
+	Backlogs, Waiting map[int]float64
+}
+
+// Called returns how texts call a partition.
+func (r Reading) Called(partition int) string {
+	if r.Name == nil {
+		return "partition " + strconv.Itoa(partition)
+	}
+	return r.Name(partition)
 }
 
 // Monitor keeps the readings of a window. It is not safe for concurrent use.
@@ -43,6 +61,8 @@ type Monitor struct {
 
 	last   time.Time
 	series map[int]*series
+	// latest is the last reading that was added.
+	latest Reading
 	// count is how many partitions the workload had when the loop last asked, 0 if that is not known.
 	count int
 }
@@ -79,7 +99,7 @@ func (m *Monitor) Add(r Reading) error {
 			continue
 		}
 		if math.IsNaN(v) || v < 0 || (m.CatchUp > 0 && v/m.CatchUp.Seconds() > m.Most) {
-			return fmt.Errorf("partition %d has a backlog of %g, which is not believed: the whole reading is refused", p, v)
+			return fmt.Errorf("%s has a backlog of %g, which is not believed: the whole reading is refused", r.Called(p), v)
 		}
 	}
 	partitions := make([]int, 0, len(r.Values))
@@ -92,7 +112,12 @@ func (m *Monitor) Add(r Reading) error {
 		}
 		partitions = append(partitions, p)
 	}
-	m.last = r.At
+	for p := range r.Unused.All() {
+		if !m.ignores(p) {
+			partitions = append(partitions, p) // with the value 0
+		}
+	}
+	m.last, m.latest = r.At, r
 	slices.Sort(partitions)
 	for _, p := range partitions {
 		s := m.series[p]
@@ -108,18 +133,16 @@ func (m *Monitor) Add(r Reading) error {
 }
 
 func (m *Monitor) ignores(p int) bool {
-	return p >= placement.MaxCount || (m.count > 0 && p >= m.count)
+	return p < 0 || p >= placement.MaxCount || (m.count > 0 && p >= m.count)
 }
 
 // check refuses what cannot be the value of a partition.
 func (m *Monitor) check(p int, v float64, r Reading) error {
 	switch {
-	case p < 0:
-		return fmt.Errorf("there is no partition %d", p)
 	case math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
-		return fmt.Errorf("partition %d has the value %g, which is no speed and no total: the whole reading is refused", p, v)
+		return fmt.Errorf("%s has the value %g, which is no speed and no total: the whole reading is refused", r.Called(p), v)
 	case !r.Totals && v > m.Most:
-		return fmt.Errorf("partition %d has %g units/s, and more than %g is not believed: the whole reading is refused", p, v, m.Most)
+		return fmt.Errorf("%s has %g units/s, and more than %g is not believed: the whole reading is refused", r.Called(p), v, m.Most)
 	case !r.Totals:
 		return nil
 	}
@@ -130,7 +153,7 @@ func (m *Monitor) check(p int, v float64, r Reading) error {
 	before, now := s.points[len(s.points)-1], point{at: r.At, value: v, origin: r.Origins[p], totals: true}
 	if grown, took, ok := growth(before, now); ok && grown/took.Seconds() > m.Most {
 		delete(m.series, p) // or the same jump would be refused again and again
-		return fmt.Errorf("partition %d grew by %g in %s, and more than %g units/s are not believed: the whole reading is refused", p, grown, took, m.Most)
+		return fmt.Errorf("%s grew by %g in %s, and more than %g units/s are not believed: the whole reading is refused", r.Called(p), grown, took, m.Most)
 	}
 	return nil
 }
@@ -204,7 +227,7 @@ func (m *Monitor) filter(s *series, now time.Time) {
 // Loads returns the speeds of so many partitions. From then on readings of others are ignored.
 func (m *Monitor) Loads(partitions int) decide.Loads {
 	m.count = partitions
-	l := decide.Loads{Speeds: make([]float64, partitions)}
+	l := decide.Loads{Speeds: make([]float64, partitions), Comes: make([]float64, partitions), Beyond: m.beyond()}
 	var missing, silent []int
 	for p := range partitions {
 		s := m.series[p]
@@ -212,7 +235,7 @@ func (m *Monitor) Loads(partitions int) decide.Loads {
 			missing = append(missing, p)
 			continue
 		}
-		l.Speeds[p] = s.smooth
+		l.Speeds[p], l.Comes[p] = s.smooth, s.smooth
 		if m.CatchUp > 0 {
 			l.Speeds[p] += s.backlog / m.CatchUp.Seconds()
 		}
@@ -224,5 +247,33 @@ func (m *Monitor) Loads(partitions int) decide.Loads {
 		}
 	}
 	l.Missing, l.Silent = placement.Of(missing...), placement.Of(silent...)
+	for _, p := range append(missing, silent...)[:min(1, len(missing)+len(silent))] {
+		l.Why = m.why(p)
+	}
 	return l
+}
+
+// why says why the last reading had no value of a partition, empty if it had one.
+func (m *Monitor) why(p int) string {
+	if why := m.latest.Why[p]; why != "" {
+		return why
+	}
+	if _, measured := m.latest.Values[p]; measured || m.last.IsZero() {
+		return ""
+	}
+	return "the source says nothing of " + m.latest.Called(p)
+}
+
+// beyond names what the source has and the workload has no partition for.
+func (m *Monitor) beyond() []string {
+	if m.count == 0 {
+		return nil
+	}
+	names := m.latest.Beyond
+	for _, p := range slices.Sorted(maps.Keys(m.latest.Values)) {
+		if p >= m.count {
+			names = append(slices.Clip(names), m.latest.Called(p))
+		}
+	}
+	return names
 }

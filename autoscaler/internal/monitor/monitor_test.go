@@ -1,7 +1,9 @@
 package monitor_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +99,46 @@ func TestALoadThatIsCountedInStepsEnds(t *testing.T) {
 	}
 	if l := m.Loads(1); l.Speeds[0] != 0 || !l.Missing.Empty() {
 		t.Errorf("%+v", l)
+	}
+}
+
+// Why a partition has no load is said of the first one.
+func TestWhyNothingIsKnownIsSaid(t *testing.T) {
+	m := newMonitor()
+	named := func(after int, values map[int]float64) monitor.Reading {
+		r := total(after, values)
+		r.Why, r.Name = map[int]string{1: "queue q1 is down"}, func(p int) string { return fmt.Sprint("queue q", p) }
+		return r
+	}
+	expect := func(want string) {
+		t.Helper()
+		if l := m.Loads(3); l.Why != want {
+			t.Errorf("%q, want %q", l.Why, want)
+		}
+	}
+	expect("")
+	add(t, m, named(0, map[int]float64{0: 0, 2: 0}))
+	expect("") // partition 0 has a value, and not for long enough
+	add(t, m, named(30, map[int]float64{0: 30, 2: 0}))
+	expect("queue q1 is down")
+	m = newMonitor()
+	add(t, m, named(0, map[int]float64{1: 0, 2: 0}))
+	expect("the source says nothing of queue q0")
+	m = newMonitor()
+	add(t, m, total(0, map[int]float64{0: 0, 1: 0, 2: 0}), total(30, map[int]float64{0: 0, 1: 0, 2: 0}), named(60, map[int]float64{0: 0, 2: 0}))
+	expect("queue q1 is down") // what was known before is old
+	if err := m.Add(named(90, map[int]float64{0: 0, 2: math.NaN()})); err == nil || !strings.Contains(err.Error(), "queue q2 has the value NaN") {
+		t.Error(err)
+	}
+}
+
+func TestWhatComesIsApartFromWhatWaits(t *testing.T) {
+	m := newMonitor()
+	m.CatchUp = time.Minute
+	r := monitor.Reading{At: start, Values: map[int]float64{0: 5}, Backlogs: map[int]float64{0: 600}}
+	add(t, m, r)
+	if l := m.Loads(1); l.Speeds[0] != 15 || l.Comes[0] != 5 {
+		t.Errorf("%g, of which %g comes", l.Speeds[0], l.Comes[0])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/packing"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -128,11 +129,11 @@ func (p *play) live(partitions int) {
 func (p *play) measure(now decide.Loads) {
 	p.summary.PodTime += time.Duration(p.count) * p.o.Period
 	for _, set := range p.row {
-		sum := 0.0
+		sum, in := int64(0), packing.Input{Speeds: now.Speeds, Capacity: p.o.Settings.Capacity}
 		for k := range set.All() {
-			sum += now.Speeds[k]
+			sum += in.Size(k)
 		}
-		if sum > p.o.Settings.Capacity {
+		if !packing.Fits(sum) {
 			p.summary.Overloaded += p.o.Period
 			return
 		}

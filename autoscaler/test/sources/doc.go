@@ -1,3 +1,3 @@
-// Package sources tests the autoscaler's source of loads in Prometheus against the real server, which must be installed: apt-get install
-// --no-install-recommends prometheus. The tests of examples/rabbitmq do so with RabbitMQ. Nothing is skipped.
+// Package sources tests the autoscaler's sources of loads against a real Prometheus and a real RabbitMQ, which must be installed: apt-get install
+// --no-install-recommends prometheus rabbitmq-server. Nothing is skipped.
 package sources

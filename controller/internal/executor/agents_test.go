@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -155,5 +156,25 @@ func TestAPodThatIsGoneFailsNoPass(t *testing.T) {
 	p := refused(t, refusal{http.StatusNotFound, metav1.StatusReasonNotFound})
 	if err := p.publish(t.Context(), []heart.Publish{{Pod: "a"}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nothing in the cluster says since when an id has had no pod. docs/agents.md says so.
+func TestANewLeaderCountsFailoverAfterFromItsStart(t *testing.T) {
+	p, begin := passOf(t, nil), time.Unix(0, 0)
+	p.owner.Record.State.Row = &assignment.Row{Owners: placement.Owners{0: {}}}
+	p.world.Owner.Wish.FailoverAfter = 30 * time.Second
+	vacant := func(at time.Duration) bool {
+		p.world.Now = begin.Add(at)
+		p.recallPartitions()
+		_, is := p.world.Vacant[0]
+		return is
+	}
+	if vacant(0) || !vacant(30*time.Second) {
+		t.Error("the time of an id without a pod is not counted")
+	}
+	p.temper = &temper{}
+	if vacant(31*time.Second) || !vacant(61*time.Second) {
+		t.Error("a new leader does not count from its start")
 	}
 }

@@ -34,7 +34,10 @@ const timeout = 10 * time.Second
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r := monitor.Reading{At: s.Now(), Totals: true, Values: map[int]float64{}}
+	r := monitor.Reading{
+		At: s.Now(), Totals: true, Values: map[int]float64{}, Why: map[int]string{},
+		Name: func(partition int) string { return fmt.Sprintf("partition %d of topic %s", partition, s.Topic) },
+	}
 	read := s.bytes
 	if s.Records {
 		read = s.records
@@ -70,10 +73,12 @@ func (s Source) bytes(ctx context.Context, r *monitor.Reading) error {
 	}
 	r.Origins = map[int]string{}
 	for p, detail := range topic.Partitions {
+		r.Why[int(p)] = fmt.Sprintf("the broker that leads %s shows no log of it: it is down, or the user lacks the right Describe on the cluster", r.Called(int(p)))
 		for _, dir := range brokers[detail.Leader] { // no broker has the number -1, which stands for none that leads
 			log, there := dir.Topics[s.Topic][p]
 			if dir.Err == nil && there && !log.IsFuture {
 				r.Values[int(p)], r.Origins[int(p)] = float64(log.Size), "broker "+strconv.Itoa(int(detail.Leader))
+				delete(r.Why, int(p))
 			}
 		}
 	}
@@ -89,6 +94,8 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 	for p, end := range ends[s.Topic] {
 		if end.Err == nil && end.Offset >= 0 {
 			r.Values[int(p)] = float64(end.Offset)
+		} else {
+			r.Why[int(p)] = fmt.Sprintf("the brokers do not say where %s ends", r.Called(int(p)))
 		}
 	}
 	if len(r.Values) == 0 {
@@ -98,7 +105,7 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 		return nil
 	}
 	committed, err := s.Admin.FetchOffsets(ctx, s.Group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) { // a group that does not exist has committed nothing
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) { // older brokers show a group that does not exist as one without offsets
 		return fmt.Errorf("group %s: %w", s.Group, err)
 	}
 	starts, err := s.Admin.ListStartOffsets(ctx, s.Topic)
@@ -106,12 +113,14 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 		return err
 	}
 	r.Backlogs = map[int]float64{}
+	waits := 0.0
 	for p, end := range r.Values {
 		from, known := starts.Lookup(s.Topic, int32(p)) //nolint:gosec // it was one
 		at, has := committed.Lookup(s.Topic, int32(p))  //nolint:gosec // as above
 		commits := has && at.At >= 0
 		if (has && at.Err != nil) || (!commits && (!known || from.Err != nil)) {
 			delete(r.Values, p) // what waits is not known, so the partition was not measured
+			r.Why[p] = fmt.Sprintf("nothing says what group %s has not committed of %s", s.Group, r.Called(p))
 			continue
 		}
 		first := float64(from.Offset)
@@ -119,8 +128,24 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 			first = max(first, float64(at.At))
 		}
 		r.Backlogs[p] = max(0, end-first)
+		waits += r.Backlogs[p]
+	}
+	if waits > 0 && !commits(committed) {
+		return fmt.Errorf("group %s does not exist, or has committed nothing yet, so nothing says what waits: is --kafka-group right?", s.Group)
 	}
 	return nil
+}
+
+// commits reports whether a group has committed anything of any topic.
+func commits(group kadm.OffsetResponses) bool {
+	for _, partitions := range group {
+		for _, p := range partitions {
+			if p.At >= 0 || p.Err != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // why says why no partition has an end offset.

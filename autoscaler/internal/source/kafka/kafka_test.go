@@ -106,13 +106,24 @@ func TestRecordsAreCountedByTheEndOffsets(t *testing.T) {
 func TestWhatAGroupHasNotCommittedWaits(t *testing.T) {
 	_, client := connect(t)
 	s := counting(client)
-	produce(t, client, 0, 5, 20)
-	if got, want := read(t, s).Backlogs, map[int]float64{0: 0, 1: 5, 2: 20}; !maps.Equal(got, want) {
-		t.Errorf("before the first commit %v wait, want %v", got, want)
+	if got, want := read(t, s).Backlogs, map[int]float64{0: 0, 1: 0, 2: 0}; !maps.Equal(got, want) {
+		t.Errorf("%v wait in a new topic, want %v", got, want)
 	}
+	produce(t, client, 4, 5, 20)
 	commit(t, s, map[int32]int64{1: 5, 2: 8})
-	if got, want := read(t, s).Backlogs, map[int]float64{0: 0, 1: 0, 2: 12}; !maps.Equal(got, want) {
+	// Partition 0 is one of which the group has committed nothing yet.
+	if got, want := read(t, s).Backlogs, map[int]float64{0: 4, 1: 0, 2: 12}; !maps.Equal(got, want) {
 		t.Errorf("%v wait, want %v", got, want)
+	}
+}
+
+// A name that was mistyped would count the whole log as a backlog.
+func TestAGroupThatDoesNotExistHasNoBacklog(t *testing.T) {
+	_, client := connect(t)
+	s := counting(client)
+	produce(t, client, 0, 5, 20)
+	if r, err := s.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "group workers does not exist, or has committed nothing yet") {
+		t.Errorf("%v: %v wait", err, r.Backlogs)
 	}
 }
 
@@ -144,6 +155,9 @@ func TestAnOffsetThatCannotBeReadIsNotTheStartOfTheLog(t *testing.T) {
 	}
 	if want := map[int]float64{0: 3, 2: 20}; !maps.Equal(got.Values, want) {
 		t.Errorf("%v, want %v", got.Values, want)
+	}
+	if why := got.Why[1]; why != "nothing says what group workers has not committed of partition 1 of topic orders" {
+		t.Errorf("why %v", got.Why)
 	}
 }
 
@@ -198,6 +212,21 @@ func TestOnlyTheLogThatTheLeaderServesCounts(t *testing.T) {
 		if leader := cluster.LeaderFor(topic, int32(p)); origin != fmt.Sprintf("broker %d", leader) { //nolint:gosec // it was one
 			t.Errorf("partition %d is of %s, and broker %d leads it", p, origin, leader)
 		}
+	}
+}
+
+// So older brokers answer a user without the right to see logs.
+func TestABrokerThatShowsNoLogHasNoEmptyOne(t *testing.T) {
+	cluster, client := connect(t)
+	cluster.ControlKey(kmsg.DescribeLogDirs.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		none := kmsg.NewPtrDescribeLogDirsResponse()
+		none.SetVersion(r.GetVersion())
+		return none, nil, true
+	})
+	r := read(t, source(client))
+	if len(r.Values) > 0 || len(r.Why) != partitions || !strings.Contains(r.Why[2], "the broker that leads partition 2 of topic orders shows no log of it") {
+		t.Errorf("%v, because of %q", r.Values, r.Why[2])
 	}
 }
 

@@ -62,10 +62,7 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 		if err != nil {
 			return r, fmt.Errorf("prometheus: %w", err)
 		}
-		if partition >= placement.MaxCount {
-			continue // no workload has it
-		}
-		if _, twice := r.Values[partition]; twice {
+		if _, twice := r.Values[partition]; twice && partition < placement.MaxCount {
 			return r, fmt.Errorf("prometheus: two series are of partition %d: write sum by (%s) (...)", partition, s.Label)
 		}
 		r.Values[partition] = value

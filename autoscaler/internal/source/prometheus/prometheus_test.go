@@ -66,7 +66,7 @@ func TestAVectorIsRead(t *testing.T) {
 		t.Errorf("partition 2 has %g", r.Values[2])
 	}
 	delete(r.Values, 2)
-	if want := map[int]float64{0: 12.5, 11: 0}; !maps.Equal(r.Values, want) || r.Totals || !r.At.Equal(time.Unix(7, 0)) {
+	if want := map[int]float64{0: 12.5, 11: 0, 9999: 1, math.MaxInt: 1}; !maps.Equal(r.Values, want) || r.Totals || !r.At.Equal(time.Unix(7, 0)) {
 		t.Errorf("%+v, want %v", r, want)
 	}
 }

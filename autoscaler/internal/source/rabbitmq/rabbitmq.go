@@ -3,6 +3,7 @@ package rabbitmq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -30,43 +31,76 @@ type Source struct {
 	Now func() time.Time
 }
 
-// queue is one queue. message_stats is missing while nothing has happened to it.
+// queue is one queue. An absent field has one meaning: Messages, that the broker does not know the queue's state, as in the first seconds after
+// its start, or while the queue's node is down; Publish, that nothing was published since the broker counts, unless it does not count at all.
 type queue struct {
 	Name     string   `json:"name"`
 	Messages *float64 `json:"messages"`
+	Ready    *float64 `json:"messages_ready"` //nolint:tagliatelle // RabbitMQ's
 	Stats    *struct {
 		Publish *float64 `json:"publish"`
 	} `json:"message_stats"` //nolint:tagliatelle // RabbitMQ's
 }
 
-// Read reads the totals of published messages and the numbers of those that wait. A queue that no message was ever published to has the
-// total 0; one that has messages and no total, as after a restart of the statistics, was not measured.
+// overview says what the broker counts. Brokers with the same API, such as LavinMQ, leave both out.
+type overview struct {
+	RatesMode    string `json:"rates_mode"`    //nolint:tagliatelle // RabbitMQ's
+	DisableStats bool   `json:"disable_stats"` //nolint:tagliatelle // RabbitMQ's
+}
+
+// Read reads the totals of published messages and the numbers of those that wait. Errors say so if the broker does not count.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
-	r := monitor.Reading{At: s.Now(), Totals: true, Step: s.Interval, Values: map[int]float64{}, Backlogs: map[int]float64{}}
+	r := monitor.Reading{
+		At: s.Now(), Totals: true, Step: s.Interval, Values: map[int]float64{}, Why: map[int]string{}, Backlogs: map[int]float64{}, Waiting: map[int]float64{},
+		Name: func(partition int) string { return "queue " + s.Prefix + strconv.Itoa(partition) },
+	}
 	var queues []queue
-	columns := url.Values{"columns": {"name,messages,message_stats.publish"}}
+	columns := url.Values{"columns": {"name,messages,messages_ready,message_stats.publish"}}
 	if err := s.Server.Get(ctx, "/api/queues/"+url.PathEscape(s.VHost), columns, &queues); err != nil {
 		return r, fmt.Errorf("rabbitmq: %w", err)
 	}
+	ours, silent := 0, 0
 	for _, q := range queues {
-		number, ours := strings.CutPrefix(q.Name, s.Prefix)
+		number, prefixed := strings.CutPrefix(q.Name, s.Prefix)
 		partition, err := strconv.Atoi(number)
-		if !ours || err != nil || strconv.Itoa(partition) != number {
+		if !prefixed || err != nil || partition < 0 || strconv.Itoa(partition) != number {
 			continue // a queue of another program
 		}
+		ours++
 		if q.Messages == nil {
+			r.Why[partition] = fmt.Sprintf("the broker does not say how many messages %s has: it has just started, or the queue's node is down", r.Called(partition))
 			continue
 		}
-		r.Backlogs[partition] = *q.Messages
-		switch {
-		case q.Stats != nil && q.Stats.Publish != nil:
+		r.Values[partition], r.Backlogs[partition] = 0, *q.Messages
+		if q.Ready != nil {
+			r.Waiting[partition] = *q.Ready
+		}
+		if q.Stats != nil && q.Stats.Publish != nil {
 			r.Values[partition] = *q.Stats.Publish
-		case *q.Messages == 0:
-			r.Values[partition] = 0
+		} else {
+			silent++
 		}
 	}
-	if len(r.Values) == 0 {
-		return r, fmt.Errorf("rabbitmq: none of %d queues of virtual host %s is called %sNUMBER and has statistics", len(queues), s.VHost, s.Prefix)
+	if ours == 0 {
+		return r, fmt.Errorf("rabbitmq: none of %d queues of virtual host %s is called %sNUMBER", len(queues), s.VHost, s.Prefix)
+	}
+	if silent > 0 {
+		return r, s.counts(ctx)
 	}
 	return r, nil
+}
+
+// counts returns an error if the broker does not count what is published. Then each queue looks as if nothing came.
+func (s Source) counts(ctx context.Context) error {
+	var o overview
+	if err := s.Server.Get(ctx, "/api/overview", url.Values{"columns": {"rates_mode,disable_stats"}}, &o); err != nil {
+		return fmt.Errorf("rabbitmq: %w", err)
+	}
+	switch {
+	case o.RatesMode == "none":
+		return errors.New("rabbitmq: the broker does not count what is published, because its management.rates_mode is none: set it to basic")
+	case o.DisableStats:
+		return errors.New("rabbitmq: the broker does not count what is published: remove management.disable_stats and management_agent.disable_metrics_collector from its configuration")
+	}
+	return nil
 }

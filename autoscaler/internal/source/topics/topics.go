@@ -3,11 +3,15 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
@@ -80,7 +84,9 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 		return monitor.Reading{}, fmt.Errorf("the list of topics in %s: %w", s.Path, err)
 	}
 	all := monitor.Reading{Values: map[int]float64{}, Origins: map[int]string{}, Backlogs: map[int]float64{}}
-	unused := placement.Between(0, placement.MaxCount-1)
+	all.Why, all.Unused = map[int]string{}, placement.Between(0, placement.MaxCount-1)
+	names := map[int]string{}
+	all.Name = func(number int) string { return cmp.Or(names[number], "partition "+strconv.Itoa(number)) }
 	for _, t := range list {
 		r, err := s.Topic(ctx, t.Name)
 		if err != nil {
@@ -90,26 +96,45 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 			all.At = r.At
 		}
 		all.Totals, all.Step = r.Totals, max(all.Step, r.Step)
-		add(&all, t, r)
-		unused = unused.Minus(t.Numbers)
-	}
-	for number := range unused.All() {
-		all.Values[number] = 0
+		add(&all, t, r, names)
+		all.Unused = all.Unused.Minus(t.Numbers)
 	}
 	return all, nil
 }
 
-// add adds the reading of a topic. The total of a number is compared only with one of the same topic.
-func add(all *monitor.Reading, t Topic, r monitor.Reading) {
+// add adds the reading of a topic, and what the source calls its partitions. The total of a number is compared only with one of the same topic.
+func add(all *monitor.Reading, t Topic, r monitor.Reading, names map[int]string) {
+	called := func(partition int) string {
+		if r.Name == nil {
+			return fmt.Sprintf("partition %d of topic %s", partition, t.Name)
+		}
+		return r.Name(partition)
+	}
+	if r.Waiting != nil && all.Waiting == nil {
+		all.Waiting = map[int]float64{}
+	}
 	partition := 0
 	for number := range t.Numbers.All() {
+		names[number] = called(partition)
 		if value, known := r.Values[partition]; known {
 			all.Values[number], all.Origins[number] = value, t.Name+" "+r.Origins[partition]
 		}
-		if backlog, known := r.Backlogs[partition]; known {
-			all.Backlogs[number] = backlog
-		}
+		copied(all.Backlogs, r.Backlogs, number, partition)
+		copied(all.Waiting, r.Waiting, number, partition)
+		copied(all.Why, r.Why, number, partition)
 		partition++
+	}
+	for _, p := range slices.Sorted(maps.Keys(r.Values)) {
+		if p >= partition {
+			all.Beyond = append(all.Beyond, called(p))
+		}
+	}
+}
+
+// copied copies what is known of a topic's partition.
+func copied[V any](to, from map[int]V, number, partition int) {
+	if value, known := from[partition]; known {
+		to[number] = value
 	}
 }
 

@@ -3,14 +3,17 @@ package topics_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/topics"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // server has the totals of each topic's partitions.
@@ -44,13 +47,17 @@ func TestTheLowestNumberIsPartition0(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for number, want := range map[int]float64{0: 10, 6: 12, 3: 20, 2: 0, 4: 0, 5: 0, 7: 0, 4095: 0} {
-		if got, known := r.Values[number]; !known || got != want {
-			t.Errorf("number %d has %g, known: %t; want %g", number, got, known, want)
-		}
+	if want := map[int]float64{0: 10, 6: 12, 3: 20}; !maps.Equal(r.Values, want) {
+		t.Errorf("%v, want %v", r.Values, want)
 	}
-	if _, known := r.Values[1]; known {
-		t.Error("partition 1 of orders was not measured, and number 1 has a value")
+	if want := placement.Of(0, 1, 3, 6); !r.Unused.Equal(placement.Between(0, 4095).Minus(want)) {
+		t.Errorf("unused: %s", r.Unused)
+	}
+	if want := []string{"partition 3 of topic orders"}; !slices.Equal(r.Beyond, want) {
+		t.Errorf("beyond: %q, want %q", r.Beyond, want)
+	}
+	if got := r.Name(6) + ", " + r.Name(3) + ", " + r.Name(2); got != "partition 2 of topic orders, partition 0 of topic payments, partition 2" {
+		t.Error(got)
 	}
 	if r.Backlogs[0] != 7 || r.Backlogs[3] != 7 || len(r.Backlogs) != 2 {
 		t.Errorf("backlogs %v", r.Backlogs)
