@@ -24,12 +24,16 @@ func (c *Contact) Answered() {
 	}
 }
 
-// Renewals takes in why the API server refuses the credentials at each renewal of the own Lease, nil if it does not. A watch may last for
-// minutes after that.
+// Renewals takes in why the API server refuses each renewal of the own Lease, nil if it does not. If it refuses the credentials, contact is lost,
+// although a watch may last for minutes after that.
 func (c *Contact) Renewals(why error) {
-	if c.refuses = why != nil; c.refuses && !c.stale {
+	if c.refuses = store.NoContact(why); c.refuses && !c.stale {
 		c.setStale(true)
 		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: store.Unauthorized(why)})
+	}
+	before := c.unrenewed
+	if c.unrenewed = why != nil && !store.Temporary(why); c.unrenewed && !before {
+		c.o.Happened(event.Unrenewed{Reason: why.Error()})
 	}
 }
 
