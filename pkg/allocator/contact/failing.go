@@ -6,6 +6,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -67,7 +68,7 @@ func (c *Contact) setStale(stale bool) {
 func (c *Contact) Failed(err error) error {
 	c.silent = store.NoContact(err)
 	switch {
-	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused):
+	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused), errors.Is(err, receipt.ErrNoToken):
 		if c.failing != err.Error() {
 			// Log: an error: the API server refuses a write, or accepted one and does not have what was written. Who has an id keeps it, but not without a Lease in strict mode.
 			// Do: look for an admission webhook or policy that refuses or changes idalloc's annotations or labels.
