@@ -8,10 +8,10 @@ const url = process.env.IDALLOC_URL ?? "http://127.0.0.1:8089";
 const read = (name) => readFileSync(`${dir}/${name}`, "utf8");
 const identity = () => JSON.parse(read("identity.json"));
 
-// What this pod may work on: partition and token. The token of each later owner of a partition is higher.
+// What this pod may work on: partition and token. The token of each later owner is higher, and may have more digits than a number keeps.
 function tokens(me) {
   const may = new Map();
-  const runs = me.state === "assigned" ? (me.partitions.tokens ?? {}) : {};
+  const runs = me.state === "assigned" ? (me.partitions.tokenTexts ?? {}) : {};
   for (const [run, token] of Object.entries(runs)) {
     const [first, last = first] = run.split("-").map(Number);
     for (let n = first; n <= last; n++) may.set(n, token);

@@ -139,6 +139,14 @@ func (a *agent) healthy(context.Context) error {
 	return nil // the owner is not known yet, which is no reason to restart
 }
 
+// waiting says what the process waits for, empty if nothing.
+func (a *agent) waiting() string {
+	if alloc := a.alloc.Load(); alloc != nil {
+		return alloc.Waiting()
+	}
+	return ""
+}
+
 // leftBy implements allocator.Options.Left. Without POD_UID it was not known before whose files there are.
 func (a *agent) leftBy(uid string) identity.Identity {
 	if a.dir == nil || a.dir.Pod() != uid {
@@ -268,6 +276,7 @@ func (a *agent) server() *serve.Server {
 	}
 	server := serve.NewServer(a.o.HTTPAddress, a.hub, a.healthy)
 	server.ServeMetrics(a.metrics)
+	server.SayWhy(a.waiting)
 	return server
 }
 

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // State is what is known about a part.
@@ -68,7 +70,11 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := []Row{server}
+	numbers, err := c.numbers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := []Row{server, numbers}
 	for _, p := range policies() {
 		row, err := c.policy(ctx, p, pods)
 		if err != nil {
@@ -103,6 +109,32 @@ func (c *checker) server() Row {
 	}
 	return row
 }
+
+// numbers looks at one resourceVersion of the server, from which fencing tokens come. It cannot tell whether two writes get one number.
+func (c *checker) numbers(ctx context.Context) (Row, error) {
+	row := Row{Part: "fencing tokens"}
+	pods, err := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(c.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	switch {
+	case apierrors.IsForbidden(err):
+		row.State, row.Detail = Unknown, "you may not list pods"
+		return row, nil
+	case err != nil:
+		return row, fmt.Errorf("list pods in namespace %s: %w", c.Namespace, err)
+	}
+	token, err := receipt.TokenOf(pods.GetResourceVersion())
+	switch {
+	case err != nil:
+		row.State, row.Detail = Broken, err.Error()
+	case token >= exact:
+		row.State, row.Detail = InForce, fmt.Sprintf("now at %d, which a float64 rounds: programs read tokenText or the file token", token)
+	default:
+		row.State, row.Detail = InForce, fmt.Sprintf("now at %d", token)
+	}
+	return row, nil
+}
+
+// exact is the smallest integer above which a float64 rounds some.
+const exact = 1 << 53
 
 // A policy is a pair of objects of admissionregistration.k8s.io.
 type policy struct {

@@ -36,7 +36,8 @@ func patienceFor(fenceAfter time.Duration) patience {
 }
 
 // Alive returns a copy of config whose clients leave a connection early that does not answer, and make a new one. By client-go's own times they
-// would leave it after 45 s. A client also reads its token file again after an answer that refuses the token, and not only once a minute.
+// would leave it after 45 s. A client also reads its token file again after an answer that refuses the token, and not only once a minute, and its CA file
+// after a certificate that it does not trust, and not only every five minutes.
 // fenceAfter is 0 without strict mode. A config with a transport of its own stays as it is.
 func Alive(config *rest.Config, fenceAfter time.Duration) *rest.Config {
 	if config.Transport != nil {
@@ -54,6 +55,9 @@ func Alive(config *rest.Config, fenceAfter time.Duration) *rest.Config {
 		return dial(ctx, network, address)
 	}
 	wrap := []transport.WrapperFunc{p.ping, config.WrapTransport}
+	if file := config.CAFile; file != "" && len(config.CAData) == 0 {
+		wrap = append([]transport.WrapperFunc{func(t http.RoundTripper) http.RoundTripper { return &trusting{file: file, now: t} }}, wrap...)
+	}
 	if file := config.BearerTokenFile; file != "" {
 		config.BearerToken, config.BearerTokenFile = "", ""
 		wrap = append(wrap, transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(file)))
@@ -62,20 +66,26 @@ func Alive(config *rest.Config, fenceAfter time.Duration) *rest.Config {
 	return config
 }
 
-// ping has a transport send pings. It comes before all other wrappers.
+// ping has a transport send pings. It comes before all other wrappers, but for trusting.
 func (p patience) ping(t http.RoundTripper) http.RoundTripper {
-	inner := t
+	if is := innermost(t); is != nil {
+		// These go before the times that client-go has set.
+		is.HTTP2 = &http.HTTP2Config{SendPingTimeout: p.silent, PingTimeout: p.silent}
+		is.TLSHandshakeTimeout = max(p.dial, p.silent)
+	}
+	return t
+}
+
+// innermost returns the transport that makes the connections, nil if it is none of net/http.
+func innermost(t http.RoundTripper) *http.Transport {
 	for {
-		switch is := inner.(type) {
+		switch is := t.(type) {
 		case *http.Transport:
-			// These go before the times that client-go has set.
-			is.HTTP2 = &http.HTTP2Config{SendPingTimeout: p.silent, PingTimeout: p.silent}
-			is.TLSHandshakeTimeout = max(p.dial, p.silent)
-			return t
+			return is
 		case utilnet.RoundTripperWrapper:
-			inner = is.WrappedRoundTripper()
+			t = is.WrappedRoundTripper()
 		default:
-			return t
+			return nil
 		}
 	}
 }

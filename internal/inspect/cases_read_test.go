@@ -66,6 +66,7 @@ func (s *scene) terms() cases.Terms {
 		"copied":          cases.Text(&s.copied),
 		"lease":           s.readLease,
 		"leases denied":   cases.Just(func() { s.leases = leases{denied: errors.New("no")} }),
+		"refused":         s.readRefused,
 		"account":         s.readAccount,
 		"wants":           s.readWants,
 		"row":             s.readRow,
@@ -182,6 +183,15 @@ func (s *scene) readDamage(rest string) error {
 	}
 	s.owner.Record.Problems = append(s.owner.Record.Problems, assignment.ProblemError{Key: "idalloc.dev/" + key, Detail: detail})
 	return nil
+}
+
+// readRefused reads a slot, and in one word why the renewals of its Lease are refused.
+func (s *scene) readRefused(rest string) error {
+	var id int
+	var why string
+	_, err := fmt.Sscan(rest, &id, &why)
+	s.leases.refused = map[int]string{id: why}
+	return err
 }
 
 // readLease reads the slot and the pod of a Lease of 40 s, which counts for 43 s, and when it was renewed.

@@ -202,12 +202,13 @@ func leasesUnseen(f *facts) []about {
 	return some(f.leases.denied != nil && f.strict(), about{with: words{"why": fmt.Sprint(f.leases.denied)}})
 }
 
-func leasesNotRenewed(f *facts) (found []about) {
-	for id, l := range f.leases.held {
-		name, locks := f.holder(id)
-		if p := f.pods[name]; locks && p.UID == l.Holder && p.Receipt.Strict && !f.overdue(p) && !ends(l).After(f.now) {
-			found = append(found, on(id, name, words{theTime: l.Renewed.UTC().Format(time.RFC3339)}))
+func fencedHolders(f *facts) (found []about) {
+	for _, id := range f.unrenewed() {
+		l, why := f.leases.held[id], "It has no contact with the API server, or that refuses its renewals: see its log."
+		if refused, known := f.leases.refused[id]; known {
+			why = "The API server refuses its renewals (" + refused + "). Repair what refuses them: the pod takes the id again by itself."
 		}
+		found = append(found, on(id, l.Pod, words{theTime: l.Renewed.UTC().Format(time.RFC3339), "why": why}))
 	}
 	return found
 }

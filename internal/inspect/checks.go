@@ -44,6 +44,7 @@ func findings() []row {
 			"Bring the node back. If it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or delete the Node object."},
 		{LostStrict, lostHolders(true), "id {id} belongs to pod {pod}, whose grace period has been over for {over}: its node {node} may be down. Another strict pod takes it {when}. " +
 			"If none waits, bring the node back."},
+		{Fenced, fencedHolders, "pod {pod} has not renewed the Lease of id {id} since {since}, so its work has stopped, and another strict pod may take the id. {why}"},
 		{Unheld, unheld(pod.isPlain), "id {id} is free while pod {pod} waits." + givesIt + "Otherwise see the log of idalloc in pod {pod}, if it runs there."},
 		{Unkept, unheld(pod.gaveUp), "id {id} is free while pod {pod} waits, which gave its slot up for another pod." + givesIt +
 			"Otherwise the others do not keep the id: repair their revision, or undo it."},
@@ -120,7 +121,6 @@ func warnings() []row {
 		{"idleRequest", idleRequests, "the request of pod {pod} for id {id} cannot be met any more ({why}). " + planner + " drops it."},
 		{"graceless", graceless, "terminationGracePeriodSeconds: 0 of pods {pods} makes each deletion a force delete, also in a rolling update, so that two pods may act under one id. " +
 			"Take it out of the pod template, or use strict mode."},
-		{"lease", leasesNotRenewed, "pod {pod} has not renewed the Lease of id {id} since {since}. It has no contact with the API server, and its work has stopped by its own clock (strict mode)."},
 		{"account", refusedAccounts, "service account {account} was made again after these pods had started: {pods}. The API server refuses their tokens until the kubelet has written new ones, " +
 			"up to an hour after {since}. Until then they keep ids and hand none over, but not in strict mode: delete them one after the other."},
 		{"wouldStick", updatesThatWouldStick, "a rolling update of {owner} would wait for ever: " + rounded + "." + keeps},

@@ -94,6 +94,9 @@ func (f *facts) explain(name string, start []string) Explanation {
 	case p.Receipt.Slot() >= 0 && !f.left(p):
 		id = p.Receipt.Slot()
 		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, f.owner)
+		if f.fenced(p, id) {
+			e.ID, e.Verdict = nil, fmt.Sprintf("the pod is fenced: it keeps id %d of %s until another pod takes it, and its program has no id", id, f.owner)
+		}
 		e.Reasons = slices.Concat(f.outlook(p, id), start, f.found(name, false))
 	case named && f.proposed(id):
 		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s; that takes a moment", f.owner, id, p.lacking(id))

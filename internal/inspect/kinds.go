@@ -33,6 +33,7 @@ const (
 	NotMoved            Kind = "notMoved"
 	HeldByLost          Kind = "lost"
 	LostStrict          Kind = "lostStrict"
+	Fenced              Kind = "fenced"
 	Stuck               Kind = "stuck"
 	Overdue             Kind = "overdue"
 	Condemned           Kind = "condemned"

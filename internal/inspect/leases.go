@@ -1,7 +1,11 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +21,8 @@ type leases struct {
 	held map[int]store.Lease
 	// denied says why they could not be listed, nil if they could.
 	denied error
+	// refused says why the API server refuses renewals of pods that do not renew theirs, by slot, as far as it can be asked.
+	refused map[int]string
 }
 
 // readLeases lists the owner's Leases. It is no error that this is forbidden.
@@ -33,6 +39,50 @@ func readLeases(ctx context.Context, s *store.Store, ref store.Ref) (leases, err
 		return all, nil
 	}
 	return all, err
+}
+
+// mostTried bounds how many renewals are tried: the pods of a workload are refused for one reason.
+const mostTried = 3
+
+// tryRenewals asks by dry runs, in the name of the pods that do not renew their Leases, whether the API server refuses that. Without the right to
+// impersonate them it learns nothing.
+func (h *holding) tryRenewals(ctx context.Context, s *store.Store) map[int]string {
+	refused := map[int]string{}
+	ids := h.unrenewed()
+	for _, id := range ids[:min(len(ids), mostTried)] {
+		p := h.pods[h.leases.held[id].Pod]
+		account := "system:serviceaccount:" + h.owner.Namespace + ":" + cmp.Or(p.account, "default")
+		as, err := s.As(account, map[string][]string{"authentication.kubernetes.io/pod-name": {p.Name}, "authentication.kubernetes.io/pod-uid": {p.UID}})
+		if err != nil {
+			break
+		}
+		l, err := s.GetLease(ctx, h.owner.Ref, id)
+		if err != nil || l.Holder != p.UID {
+			continue
+		}
+		err = as.TryLease(ctx, h.owner.Ref, l)
+		if forbidden := (*store.ForbiddenError)(nil); errors.Is(err, store.ErrRefused) || errors.As(err, &forbidden) && !strings.Contains(err.Error(), "cannot impersonate") {
+			refused[id] = err.Error()
+		}
+	}
+	return refused
+}
+
+// unrenewed returns the slots whose holders have not renewed their Leases in time, in order. They are fenced.
+func (h *holding) unrenewed() (ids []int) {
+	for id := range h.leases.held {
+		if name, locks := h.holder(id); locks && h.fenced(h.pods[name], id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// fenced reports whether the work of a pod has stopped because it has not renewed the Lease of its slot in time.
+func (h *holding) fenced(p pod, id int) bool {
+	l, has := h.leases.held[id]
+	return has && p.UID == l.Holder && p.Receipt.Strict && !h.overdue(p) && !ends(l).After(h.now)
 }
 
 // ends returns when the Lease counts no more, by the clock of its holder. A pod that waits for it finds that out by its own clock.

@@ -90,7 +90,9 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		return snapshot{}, err
 	}
 	now.accounts = now.readAccounts(ctx, s)
-	now.leases, err = readLeases(ctx, s, ref)
+	if now.leases, err = readLeases(ctx, s, ref); err == nil {
+		now.leases.refused = holdingOf(now).tryRenewals(ctx, s)
+	}
 	return now, err
 }
 

@@ -155,7 +155,7 @@ func table() []metric {
 		},
 		{
 			name: "idalloc_token", kind: TypeGauge,
-			help: "Fencing token under which the instance holds its id. Absent while it holds none.",
+			help: "Fencing token under which the instance holds its id, as a float64. Absent while it holds none.",
 			read: func(m *Metrics) []Sample {
 				return m.ifHeld(func(id identity.Identity) float64 { return float64(id.Token) })
 			},

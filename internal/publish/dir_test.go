@@ -47,11 +47,11 @@ func generations(t *testing.T, dir string) int {
 
 func TestAllFilesSayTheSameIdentity(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
-	must(t, New(dir).Publish(assigned(3, 5, 1795219200123)))
+	must(t, New(dir).Publish(assigned(3, 5, 1753647547040015123)))
 	want := map[string]string{
-		"id": "3\n", "count": "5\n", "token": "1795219200123\n", "state": "assigned\n",
-		"env": "IDALLOC_ID='3'\nIDALLOC_COUNT='5'\nIDALLOC_TOKEN='1795219200123'\nIDALLOC_STATE='assigned'\n",
-		"identity.json": `{"state":"assigned","id":3,"count":5,"token":1795219200123,"pod":"worker-1","namespace":"shop",` +
+		"id": "3\n", "count": "5\n", "token": "1753647547040015123\n", "state": "assigned\n",
+		"env": "IDALLOC_ID='3'\nIDALLOC_COUNT='5'\nIDALLOC_TOKEN='1753647547040015123'\nIDALLOC_STATE='assigned'\n",
+		"identity.json": `{"state":"assigned","id":3,"count":5,"token":1753647547040015123,"tokenText":"1753647547040015123","pod":"worker-1","namespace":"shop",` +
 			`"owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}}` + "\n",
 	}
 	for name, data := range want {

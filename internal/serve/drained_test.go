@@ -127,7 +127,7 @@ func TestAFencedIDIsNotAnsweredWhateverWasSet(t *testing.T) {
 	s.hub.mu.Lock()
 	over = true
 	s.hub.mu.Unlock()
-	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"fenced","id":null,"count":5,"token":0`)
+	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"fenced","id":null,"count":5,"token":0,"tokenText":"0"`)
 	s.do(t, "GET", "/readyz", "").want(t, 503, "the state is fenced")
 	s.hub.Set(without(identity.StatePending, 5))
 	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"pending"`)

@@ -35,6 +35,8 @@ type DrainedFunc func(Report) error
 type handler struct {
 	hub    *Hub
 	health HealthFunc
+	// waiting says what the instance waits for, empty if nothing. It may be nil.
+	waiting func() string
 	// drained is nil if no stop ever waits for the program's report.
 	drained DrainedFunc
 	// pause is nil if the work on partitions cannot be stopped.
@@ -139,7 +141,13 @@ func (h *handler) await(ctx context.Context, now Snapshot, known string, wait ti
 func (h *handler) readyz(w http.ResponseWriter, _ *http.Request) {
 	now := h.hub.Get()
 	if !now.Assigned() {
-		http.Error(w, fmt.Sprintf("not ready: no id is assigned, the state is %s", now.State), http.StatusServiceUnavailable)
+		text := fmt.Sprintf("not ready: no id is assigned, the state is %s", now.State)
+		if h.waiting != nil {
+			if what := h.waiting(); what != "" {
+				text += "; it waits for " + what
+			}
+		}
+		http.Error(w, text, http.StatusServiceUnavailable)
 		return
 	}
 	write(w, fmt.Appendf(nil, "ok: %s\n", now.Identity))

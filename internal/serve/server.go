@@ -62,6 +62,9 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 // Run.
 func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
 
+// SayWhy sets what says for what the instance waits, empty for nothing. GET /readyz tells it. Call it before Run.
+func (s *Server) SayWhy(waiting func() string) { s.handler.waiting = waiting }
+
 // Metrics are what GET /metrics answers with.
 type Metrics interface {
 	// WriteText writes them in Prometheus' text format. Its error is the writer's.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func (a answer) want(t *testing.T, code int, part string) {
 func TestIdentityHasAStrongETagThatSurvivesARestart(t *testing.T) {
 	first := start(t, assigned(3, 5, 7), nil)
 	a := first.do(t, "GET", "/v1/identity", "")
-	a.want(t, 200, `"state":"assigned","id":3,"count":5,"token":7`)
+	a.want(t, 200, `"state":"assigned","id":3,"count":5,"token":7,"tokenText":"7"`)
 	etag := a.header.Get("ETag")
 	if !strings.HasPrefix(etag, `"`) || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers are %v", a.header)
@@ -259,4 +260,18 @@ func TestMetricsAreServed(t *testing.T) {
 		t.Errorf("the content type is %s", got)
 	}
 	m.do(t, "POST", "/metrics", "").want(t, 405, "")
+}
+
+// What a refusal says is for people who ask why the pod is not Ready.
+func TestReadinessSaysWhatIsWaitedFor(t *testing.T) {
+	s := NewServer("127.0.0.1:0", NewHub(identity.Pending("p", "n")), nil)
+	var waits string
+	s.SayWhy(func() string { return waits })
+	for _, waits = range []string{"", "the API server to accept the Lease"} {
+		answer := httptest.NewRecorder()
+		s.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+		if body := answer.Body.String(); answer.Code != http.StatusServiceUnavailable || !strings.Contains(body, "the state is pending") || strings.Contains(body, "waits for") != (waits != "") {
+			t.Errorf("the answer is %d %q", answer.Code, body)
+		}
+	}
 }

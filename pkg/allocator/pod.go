@@ -9,7 +9,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // lockOn returns what a pod's receipt says. A lock that others do not find by the pod's labels is damaged.
@@ -44,15 +43,6 @@ func (a *Allocator) podGone() error {
 func otherController(before, now *metav1.PartialObjectMetadata) bool {
 	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(now)
 	return is != nil && (was == nil || was.UID != is.UID)
-}
-
-// tokenOf returns the fencing token of a write of a pod, by the version that the API server gave to it.
-func tokenOf(version string) int64 {
-	token, err := strconv.ParseInt(version, 10, 64)
-	if err != nil || token > identity.MaxToken {
-		return 0
-	}
-	return token
 }
 
 // waiting is the lock of a pod that waits.

@@ -118,6 +118,27 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	p.done = nil
 }
 
+// A busy server that puts renewals off does not refuse them.
+func TestRenewalsThatArePutOffAreNotRefused(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	busy, seen := b.refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "later", request(http.MethodPut, "/leases/"))
+	heard := make(chan event.Event, 9)
+	b.works("p0", func(o *allocator.Options) {
+		o.FenceAfter = allocator.MinFenceAfter
+		o.Observer = observer(func(e event.Event) {
+			switch e.(type) {
+			case event.Unrenewed, event.Fenced:
+				heard <- e
+			}
+		})
+	})
+	b.fences(clk, busy, seen)
+	if e, is := (<-heard).(event.Fenced); !is {
+		t.Errorf("before the fence the pod says %#v", e)
+	}
+}
+
 // Run continues what Claim has begun.
 func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	b := newBench(t, 1)
@@ -175,4 +196,54 @@ func TestALeaseThatMayHaveGoneIsWrittenAgainBeforeWorkBegins(t *testing.T) {
 	if after.Load() == 0 {
 		t.Error("it works under a Lease that may be free")
 	}
+}
+
+// A policy that is installed beside running pods refuses their renewals. That is no silence: the API server says why before the time of the Lease is over,
+// and when the policy permits them, the pod has its id again.
+func TestRenewalsThatAreRefusedAreNoSilence(t *testing.T) {
+	const sentence = "ValidatingAdmissionPolicy 'idalloc-leases' denied request: not this Lease"
+	b := newBench(t, 1)
+	clk := doze(b)
+	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, sentence, request(http.MethodPut, "/leases/"))
+	heard, waits := make(chan event.Event, 9), make(chan string, 9)
+	var stale atomic.Bool
+	p := b.works("p0", func(o *allocator.Options) {
+		o.FenceAfter = allocator.MinFenceAfter
+		o.Stale = func(is bool) { stale.Store(stale.Load() || is) }
+		o.Observer = observer(func(e event.Event) {
+			switch e := e.(type) {
+			case event.Unrenewed, event.Fenced:
+				heard <- e
+			case event.StillWaiting:
+				note(waits, e.Reason)
+			}
+		})
+	})
+	refused.Store(true)
+	close(clk.renews)
+	<-seen
+	if e, is := (<-heard).(event.Unrenewed); !is || !strings.Contains(e.Reason, sentence) {
+		t.Errorf("before the fence the pod says %#v", e)
+	}
+	if !b.shows("p0").Assigned() {
+		t.Error("the pod has no id before the time of its Lease is over")
+	}
+	clk.slept.Store(int64(time.Hour))
+	b.until("the fence", fenced)
+	if e, is := (<-heard).(event.Fenced); !is || !strings.Contains(e.Reason, sentence) {
+		t.Errorf("the fence is for %#v", e)
+	}
+	for what := range waits {
+		if strings.Contains(what, sentence) {
+			break
+		}
+	}
+	if what := p.alloc.Waiting(); !strings.Contains(what, sentence) {
+		t.Errorf("the pod waits for %s", what)
+	}
+	if stale.Load() {
+		t.Error("a refusal counts as an API server that is away")
+	}
+	refused.Store(false)
+	b.until("the id again", has(0))
 }

@@ -129,14 +129,15 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		a.wrote, a.version, a.wroteAt, a.failed, a.conflict = next.Encode(), pod.ResourceVersion, a.clock.Now(), nil, false
 		a.patience = a.pace.Confirm(a.wroteAt.Sub(began))
 		a.tenure = a.tenure.Wrote(lock)
-		a.swapped(before, lock, tokenOf(pod.ResourceVersion))
+		token, _ := receipt.TokenOf(pod.ResourceVersion) // that of a lock can be read, or there is an error
+		a.swapped(before, lock, token)
 		a.hearTold(pod)
 		return nil
 	case errors.Is(err, store.ErrGone):
 		a.tenure = a.tenure.Failed(true)
 		return a.readPod(ctx)
-	case errors.Is(err, store.ErrNotKept):
-		a.wrote = "" // what stands there is not this pod's
+	case errors.Is(err, store.ErrNotKept), errors.Is(err, receipt.ErrNoToken):
+		a.wrote = "" // what stands there is not this pod's, or of no use to it
 	}
 	a.conflict = errors.Is(err, store.ErrConflict)
 	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of it may arrive, or may have

@@ -30,7 +30,7 @@ func ExampleIdentity_Owns() {
 
 // A program that runs once, such as a script's helper, reads the identity that an idalloc container has published.
 func ExampleRead() {
-	dir := published(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1795219200123})
+	dir := published(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1753647547040015123})
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	id, err := identity.Read(dir) // in a pod: identity.DefaultDir
@@ -41,13 +41,13 @@ func ExampleRead() {
 	if id.Assigned() {
 		fmt.Printf("I am %d of %d, with token %d\n", id.ID, id.Count, id.Token)
 	}
-	// Output: I am 3 of 5, with token 1795219200123
+	// Output: I am 3 of 5, with token 1753647547040015123
 }
 
 // A program beside an idalloc container follows the identity. It stops the work under the old one before it starts the work
 // under the new one.
 func ExampleFollow() {
-	assigned := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1795219200123}
+	assigned := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1753647547040015123}
 	dir := published(assigned)
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,12 +109,12 @@ func replaceFiles(dir string, id identity.Identity) {
 // be lower than that of its old owner, because the new owner has held its id for longer.
 func ExampleIdentity_Owns_afterAScale() {
 	key := []byte("hooli")
-	slow := identity.Identity{State: identity.StateAssigned, ID: 2, Count: 3, Token: 1795219200777} // has not heard of the new count yet
-	for id, token := range []int64{1795219200123, 1795219200123, 1795219200777, 1795219200999, 1795219200999} {
+	slow := identity.Identity{State: identity.StateAssigned, ID: 2, Count: 3, Token: 1753647547040015777} // has not heard of the new count yet
+	for id, token := range []int64{1753647547040015123, 1753647547040015123, 1753647547040015777, 1753647547040015999, 1753647547040015999} {
 		quick := identity.Identity{State: identity.StateAssigned, ID: id, Count: 5, Token: token}
 		if quick.Owns(key) && slow.Owns(key) {
 			fmt.Printf("%s: %v with token %d and %v with token %d\n", key, slow, slow.Token, quick, quick.Token)
 		}
 	}
-	// Output: hooli: 2/3 with token 1795219200777 and 1/5 with token 1795219200123
+	// Output: hooli: 2/3 with token 1753647547040015777 and 1/5 with token 1753647547040015123
 }

@@ -51,9 +51,6 @@ const (
 // None is the value of Identity.ID in all states but StateAssigned.
 const None = -1
 
-// MaxToken is the largest integer that every JSON reader keeps exact (2^53 - 1, RFC 8259 section 6).
-const MaxToken = int64(1)<<53 - 1
-
 // Owner names the object that carries the assignment.
 type Owner struct {
 	APIVersion string `json:"apiVersion"`
@@ -80,7 +77,7 @@ type Identity struct {
 	// Count is the owner's desired number of replicas.
 	Count int
 	// Token is the fencing token of the id. It is constant while the process holds the id, and higher for every later holder of the
-	// same id. It is no time. It is 0 while there is no id, and at most 2^53 - 1, so a float64 represents it exactly.
+	// same id. It is no time. It is 0 while there is no id. It may be above 2^53, where a float64 rounds it.
 	Token int64
 	// Pod and Namespace name the instance's pod.
 	Pod       string
@@ -122,6 +119,7 @@ type wire struct {
 	ID        *int   `json:"id"`
 	Count     int    `json:"count"`
 	Token     int64  `json:"token"`
+	TokenText string `json:"tokenText"` // for readers whose numbers are float64
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
 	Owner     Owner  `json:"owner"`
@@ -132,7 +130,10 @@ type wire struct {
 
 // MarshalJSON writes the form of identity.json and of GET /v1/identity. id is null while there is none.
 func (i Identity) MarshalJSON() ([]byte, error) {
-	w := wire{State: i.State, Count: i.Count, Token: i.Token, Pod: i.Pod, Namespace: i.Namespace, Owner: i.Owner, Stop: i.Stop, Partitions: i.Partitions.wire()}
+	w := wire{
+		State: i.State, Count: i.Count, Token: i.Token, TokenText: strconv.FormatInt(i.Token, 10), Pod: i.Pod, Namespace: i.Namespace, Owner: i.Owner,
+		Stop: i.Stop, Partitions: i.Partitions.wire(),
+	}
 	if i.Assigned() {
 		w.ID = &i.ID
 	}

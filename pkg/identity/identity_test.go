@@ -10,7 +10,7 @@ import (
 
 func assigned(id, count int) identity.Identity {
 	return identity.Identity{
-		State: identity.StateAssigned, ID: id, Count: count, Token: 1795219200123, Pod: "worker-1", Namespace: "shop",
+		State: identity.StateAssigned, ID: id, Count: count, Token: 1753647547040015123, Pod: "worker-1", Namespace: "shop",
 		Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
 	}
 }

@@ -30,7 +30,7 @@ type Partitions struct {
 // Share is a set of partitions with one fencing token.
 type Share struct {
 	Set placement.Set
-	// Token is higher for every later owner of each of these partitions. It is at most 2^53 - 1.
+	// Token is higher for every later owner of each of these partitions. It may be above 2^53, where a float64 rounds it.
 	Token int64
 }
 
@@ -157,13 +157,21 @@ type partitionsWire struct {
 	Stopping string          `json:"stopping"`
 	Stop     int             `json:"stop"`
 	Tokens   json.RawMessage `json:"tokens"`
+	// TokenTexts are the same, for readers whose numbers are float64.
+	TokenTexts map[string]string `json:"tokenTexts"`
 }
 
 func (p Partitions) wire() *partitionsWire {
 	if !p.enabled {
 		return nil
 	}
-	return &partitionsWire{Count: p.Count, Owned: p.owned, Stopping: p.stopping, Stop: p.Stop, Tokens: json.RawMessage(p.tokens)}
+	texts := map[string]string{}
+	for _, s := range p.Shares() {
+		for first, last := range s.Set.Ranges() {
+			texts[placement.Between(first, last).String()] = strconv.FormatInt(s.Token, 10)
+		}
+	}
+	return &partitionsWire{Count: p.Count, Owned: p.owned, Stopping: p.stopping, Stop: p.Stop, Tokens: json.RawMessage(p.tokens), TokenTexts: texts}
 }
 
 // partitions reads what wire writes. It returns an error where it would not be safe to act on it.

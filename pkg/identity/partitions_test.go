@@ -14,18 +14,18 @@ import (
 func sharing() identity.Identity {
 	id := assigned(3, 5)
 	id.Partitions = identity.PartitionsOf(64, []identity.Share{
-		{Set: placement.Of(40), Token: 1795219200999}, {Set: placement.Between(0, 15), Token: 1795219200123},
+		{Set: placement.Of(40), Token: 1753647547040015999}, {Set: placement.Between(0, 15), Token: 1753647547040015123},
 	}, placement.Of(12), 3)
 	return id
 }
 
 func TestPartitionsAreInTheJSONOnlyOfAnInstanceThatWorksOnPartitions(t *testing.T) {
-	const without = `{"state":"assigned","id":3,"count":5,"token":1795219200123,"pod":"worker-1","namespace":"shop",` +
+	const without = `{"state":"assigned","id":3,"count":5,"token":1753647547040015123,"tokenText":"1753647547040015123","pod":"worker-1","namespace":"shop",` +
 		`"owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}`
 	for want, id := range map[string]identity.Identity{
 		without + `}`: assigned(3, 5),
 		without + `,"partitions":{"count":64,"owned":"0-11,13-15,40","stopping":"12","stop":3,` +
-			`"tokens":{"0-11":1795219200123,"13-15":1795219200123,"40":1795219200999}}}`: sharing(),
+			`"tokens":{"0-11":1753647547040015123,"13-15":1753647547040015123,"40":1753647547040015999},"tokenTexts":{"0-11":"1753647547040015123","13-15":"1753647547040015123","40":"1753647547040015999"}}}`: sharing(),
 	} {
 		got, err := json.Marshal(id)
 		if err != nil || string(got) != want {
@@ -49,7 +49,7 @@ func TestWhatIsToStopIsNotOwned(t *testing.T) {
 	if token, ok := p.Token(12); ok {
 		t.Errorf("what is to stop has the token %d", token)
 	}
-	for k, want := range map[int]int64{0: 1795219200123, 15: 1795219200123, 40: 1795219200999} {
+	for k, want := range map[int]int64{0: 1753647547040015123, 15: 1753647547040015123, 40: 1753647547040015999} {
 		if token, ok := p.Token(k); !ok || token != want {
 			t.Errorf("partition %d has the token %d, %t", k, token, ok)
 		}

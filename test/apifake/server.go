@@ -63,6 +63,9 @@ func Start() *Server {
 	return s
 }
 
+// CountFrom has later writes get resourceVersions after this one. Call it before there are watches.
+func (s *Server) CountFrom(rv int64) { s.api.Alone(func(is *server.Server) { is.CountFrom(rv) }) }
+
 // Close ends the watches and the server.
 func (s *Server) Close() {
 	s.end()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -16,7 +17,7 @@ func (v *view) words(p *pod, version string, kept bool) Words {
 	}
 	var was identity.Identity
 	known := p.runs && json.Unmarshal([]byte(p.Identity), &was) == nil && was.ID == p.id
-	if is.Token, _ = strconv.ParseInt(version, 10, 64); known && kept {
+	if is.Token, _ = receipt.TokenOf(version); known && kept { // without one store.Begin writes nothing, and says why
 		is.Token = was.Token
 	}
 	if is.Count = max(o.Count, p.id+1); known && p.id >= o.Count {

@@ -42,11 +42,13 @@ type Contact struct {
 	// stale is what Options.Stale was told last.
 	stale   bool
 	refused refusal
-	failing string       // the error that is being repeated, as last logged
-	said    time.Time    // when it was logged
-	silent  bool         // the last request had no answer, or one that refuses the credentials
-	refuses bool         // renewals of the own Lease have such an answer
-	since   atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
+	failing string    // the error that is being repeated, as last logged
+	said    time.Time // when it was logged
+	silent  bool      // the last request had no answer, or one that refuses the credentials
+	refuses bool      // renewals of the own Lease have such an answer
+	// unrenewed says that the API server refuses renewals for what they say.
+	unrenewed bool
+	since     atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
 }
 
 // New returns a Contact that watches nothing. log is used until Begin.

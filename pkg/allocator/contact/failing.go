@@ -6,6 +6,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -24,12 +25,16 @@ func (c *Contact) Answered() {
 	}
 }
 
-// Renewals takes in why the API server refuses the credentials at each renewal of the own Lease, nil if it does not. A watch may last for
-// minutes after that.
+// Renewals takes in why the API server refuses each renewal of the own Lease, nil if it does not. If it refuses the credentials, contact is lost,
+// although a watch may last for minutes after that.
 func (c *Contact) Renewals(why error) {
-	if c.refuses = why != nil; c.refuses && !c.stale {
+	if c.refuses = store.NoContact(why); c.refuses && !c.stale {
 		c.setStale(true)
 		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: store.Unauthorized(why)})
+	}
+	before := c.unrenewed
+	if c.unrenewed = why != nil && !store.Temporary(why); c.unrenewed && !before {
+		c.o.Happened(event.Unrenewed{Reason: why.Error()})
 	}
 }
 
@@ -63,7 +68,7 @@ func (c *Contact) setStale(stale bool) {
 func (c *Contact) Failed(err error) error {
 	c.silent = store.NoContact(err)
 	switch {
-	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused):
+	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused), errors.Is(err, receipt.ErrNoToken):
 		if c.failing != err.Error() {
 			// Log: an error: the API server refuses a write, or accepted one and does not have what was written. Who has an id keeps it, but not without a Lease in strict mode.
 			// Do: look for an admission webhook or policy that refuses or changes idalloc's annotations or labels.

@@ -197,6 +197,9 @@ type (
 		Reason     string
 	}
 
+	// Unrenewed means that the API server refuses the renewals of the Lease (strict mode). The id is fenced unless it accepts one in time.
+	Unrenewed struct{ Reason string }
+
 	// Damaged means that another program changed what is idalloc's, and this pod repaired it.
 	Damaged struct {
 		About          metav1.OwnerReference

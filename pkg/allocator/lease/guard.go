@@ -56,8 +56,9 @@ type Guard struct {
 	// until is when the time is over. gone says that it is, which stays so until the Lease is taken again.
 	until time.Duration
 	gone  bool
-	// why says why the own Lease is lost or its last write was refused. It is nil if the last write was accepted.
-	why error
+	// why says why the own Lease is lost or its last write was refused. It is nil if the last write was accepted or had no answer. Then unanswered says
+	// why not.
+	why, unanswered error
 }
 
 // seen is a Lease as this process saw it last, and since when it has not changed.
@@ -99,8 +100,11 @@ func (g *Guard) Over() bool {
 func (g *Guard) Why() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.why != nil {
+	switch {
+	case g.why != nil:
 		return g.why.Error()
+	case g.unanswered != nil:
+		return "no answer came in time, at last: " + g.unanswered.Error()
 	}
 	return "no answer came in time"
 }
@@ -112,7 +116,8 @@ func (g *Guard) Silent() bool {
 	return g.why == nil || store.NoContact(g.why)
 }
 
-// Refused returns the answer to the last write of the own Lease if it refuses the credentials, and nil otherwise. It does not block.
+// Refused returns the answer to the last write of the own Lease if that was refused, whether for what it says or for the credentials, and nil otherwise.
+// It does not block.
 func (g *Guard) Refused() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,7 +126,7 @@ func (g *Guard) Refused() error {
 
 // refused is Refused. The caller must hold the lock.
 func (g *Guard) refused() error {
-	if g.own.Holder == "" || !store.NoContact(g.why) {
+	if g.own.Holder == "" {
 		return nil
 	}
 	return g.why
@@ -306,7 +311,7 @@ func (g *Guard) note(err error) {
 	before := g.refused()
 	switch {
 	case err == nil, errors.Is(err, store.ErrNoAnswer), errors.Is(err, store.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
-		g.why = nil
+		g.why, g.unanswered = nil, err
 	case !errors.Is(err, store.ErrConflict):
 		g.why = err
 	}

@@ -3,12 +3,14 @@ package receipt_test
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -107,7 +109,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	for token, sane := range map[int64]bool{-1: false, 0: false, 1: true, identity.MaxToken: true, identity.MaxToken + 1: false} {
+	for token, sane := range map[int64]bool{-1: false, 0: false, 1: true, 1<<53 + 1: true, math.MaxInt64: true} {
 		const start = `{"uid":"u1","owner":"Deployment/worker","id":1,"partitions":"0-3 of 4"`
 		r, err := receipt.Parse(fmt.Sprintf(start+`,"token":%d,"tokens":{"0":1}}`, token))
 		if err != nil || (r.Token == token && token != 0) != sane || len(r.Tokens) == 1 != sane {
@@ -185,6 +187,21 @@ func TestWhatAReceiptLocks(t *testing.T) {
 	for rank, want := range map[int]int{0: 0, 1: 0, 2: 1, 4: 3} {
 		if got := (receipt.Receipt{Rank: rank}).Failures(); got != want {
 			t.Errorf("rank %d says %d failures, want %d", rank, got, want)
+		}
+	}
+}
+
+// Each is accepted by Kubernetes' helper for resourceVersions, or was given by some server. A text that is only nearly a number could hide that two servers
+// count differently.
+func TestATokenIsAWholeNumber(t *testing.T) {
+	for version, want := range map[string]int64{"1": 1, "9007199254740993": 1<<53 + 1, "1753647547040015001": 1753647547040015001, "9223372036854775807": math.MaxInt64} {
+		if token, err := receipt.TokenOf(version); token != want || err != nil {
+			t.Errorf("%s: %d, %v", version, token, err)
+		}
+	}
+	for _, version := range []string{"", "0", "-1", "+5", "007", "1.5", "1e3", "0x10", " 1", "9223372036854775808", "18446744073709551615", "340282366920938463463374607431768211456"} {
+		if token, err := receipt.TokenOf(version); token != 0 || !errors.Is(err, receipt.ErrNoToken) || !strings.Contains(err.Error(), strconv.Quote(version)) {
+			t.Errorf("%q: %d, %v", version, token, err)
 		}
 	}
 }

@@ -93,6 +93,11 @@ func (o *Events) Observe(e event.Event) {
 		// Event: the pod's id is gone, whether or not its work had stopped; the message says why. The pod claims another slot.
 		// Do: as for the log message `id lost`.
 		o.leave(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
+	case event.Unrenewed:
+		// Event: strict mode: the API server refuses the renewals of the pod's Lease; the message has its sentence. Unless one is accepted in time, the pod
+		// withdraws its id and stops its work.
+		// Do: see [the API server refuses renewals](outages.md#the-api-server-refuses-renewals).
+		o.leave(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "RenewalRefused", Message: "the Lease is not renewed: " + e.Reason}, nil)
 	default:
 		o.partitions(e)
 	}

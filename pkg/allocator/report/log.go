@@ -74,8 +74,14 @@ func (l Log) slot(e event.Event) {
 		l.Logger.Info("id lost", "id", e.ID, "token", e.Token, "reason", e.Reason)
 	case event.Fenced:
 		// Log: strict mode: the Lease was not renewed in time, or another pod has it; `reason` says which.
-		// Do: check the API server and the node's network.
+		// Do: if it was refused, see [the API server refuses renewals](outages.md#the-api-server-refuses-renewals). Otherwise check the API server and the
+		// node's network.
 		l.Logger.Info("the time of the Lease is over: the id is withdrawn until this pod has it again", "id", e.ID, "token", e.Token, "fenceAfter", e.FenceAfter, "reason", e.Reason)
+	case event.Unrenewed:
+		// Log: strict mode: the API server refuses the renewals of the Lease; `reason` has its sentence. The id ends with the Lease, because other pods may take
+		// that.
+		// Do: see [the API server refuses renewals](outages.md#the-api-server-refuses-renewals).
+		l.Logger.Info("renewals of the Lease are refused: the id is withdrawn when the time of the Lease is over", "reason", e.Reason)
 	case event.Damaged:
 		// Log: idalloc's annotations were changed or damaged; `reason` is that of the Event.
 		// Do: see the Event.

@@ -25,7 +25,7 @@ const (
 )
 
 // Take replaces the receipt of a pod for which the controller takes: by a lock, or by a withdrawal. It returns the pod as written. pod is the pod as last
-// read. The write fails if anything at all has changed on the pod. Errors: as of SwapLock.
+// read. The write fails if anything at all has changed on the pod. Errors: as of SwapLock. With ErrNoToken nothing was sent.
 func (s *Store) Take(ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	return s.writeLock(ctx, pod, next, nil, false)
 }
@@ -44,6 +44,9 @@ func (s *Store) Begin(
 func (s *Store) writeLock(
 	ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt, set map[string]string, gated bool,
 ) (*metav1.PartialObjectMetadata, error) {
+	if err := tokenless(next, pod); err != nil {
+		return nil, err
+	}
 	keys := map[string]map[string]*string{labelsField: {}, annotationsField: {}}
 	for _, c := range lockChanges(pod, next) {
 		keys[c.field][c.key] = c.new // nil removes the key

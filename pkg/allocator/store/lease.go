@@ -100,6 +100,16 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error
 	return Lease{}, asRefused(err)
 }
 
+// TryLease asks by a dry run whether the API server would accept a write of the Lease as it stands. Errors: as of PutLease.
+func (s *Store) TryLease(ctx context.Context, ref Ref, l Lease) error {
+	sent := l.object(ref)
+	o := metav1.UpdateOptions{FieldManager: assignment.FieldManager, DryRun: []string{metav1.DryRunAll}}
+	_, err := write(ctx, target{Leases, ref.Namespace, sent.GetName()}, "update", func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.Dynamic.Resource(Leases).Namespace(ref.Namespace).Update(ctx, sent, o)
+	})
+	return asRefused(err)
+}
+
 // DeleteLease deletes the Lease, if it is as l.UID and l.Version say. It is no error that there is none. A write of it that is still under way cannot
 // arrive afterwards, unless it makes one. Errors: as of PutLease.
 func (s *Store) DeleteLease(ctx context.Context, ref Ref, l Lease) error {

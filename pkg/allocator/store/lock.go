@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -24,7 +25,7 @@ import (
 // wrote is the receipt that the caller wrote last. No program writes its bytes again. The bytes of another one may come back, so the write fails
 // unless nothing at all has changed on the pod.
 //
-// Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, *ForbiddenError, or the server's own.
+// Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, receipt.ErrNoToken if the write locks, *ForbiddenError, or the server's own.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	body, err := lockPatch(pod, wrote, next)
 	if err != nil {
@@ -36,10 +37,21 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	}
 	sent := labelsOf(next)
 	sent[receipt.Key] = next.Encode()
-	if err := keptOnPod(sent, written); err != nil {
+	if err := cmp.Or(keptOnPod(sent, written), tokenless(next, written)); err != nil {
 		return nil, err
 	}
 	return written, nil
+}
+
+// tokenless returns an error if a lock of the pod can have no token.
+func tokenless(next receipt.Receipt, pod *metav1.PartialObjectMetadata) error {
+	if next.State != receipt.Locks {
+		return nil
+	}
+	if _, err := receipt.TokenOf(pod.ResourceVersion); err != nil {
+		return fmt.Errorf("pod %s in namespace %s: %w", pod.Name, pod.Namespace, err)
+	}
+	return nil
 }
 
 func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -233,5 +234,30 @@ func TestAReceiptIsAsOldAsItsLastWrite(t *testing.T) {
 	}
 	if got := LastWrite(fields[:1]); !got.IsZero() {
 		t.Errorf("without a write of its own, the last one was at %s", got)
+	}
+}
+
+// A lock without a token is of no use to its pod.
+func TestALockWhoseVersionIsNoTokenIsAnError(t *testing.T) {
+	for _, version := range []string{"9223372036854775808", "0", "abc"} {
+		patches := 0
+		r := locks()
+		labels := map[string]any{receipt.OwnerLabel: "deployment.worker", receipt.IDLabel: strconv.Itoa(r.Share.ID)}
+		is := aPod(map[string]any{receipt.Key: r.Encode()}, labels)
+		(&unstructured.Unstructured{Object: is}).SetResourceVersion(version)
+		s := answering(t, func(w http.ResponseWriter, req *http.Request) {
+			if req.Method == http.MethodPatch {
+				patches++
+			}
+			w.Header().Set("Content-Type", jsonType)
+			send(w, is)
+		})
+		pod := read(t, s)
+		if _, err := s.SwapLock(t.Context(), pod, r.Encode(), r); !errors.Is(err, receipt.ErrNoToken) || Temporary(err) || !strings.Contains(err.Error(), "pod "+pod.Name+" in namespace shop") {
+			t.Errorf("%s: %v", version, err)
+		}
+		if _, err := s.Take(t.Context(), pod, r); !errors.Is(err, receipt.ErrNoToken) || patches != 1 {
+			t.Errorf("%s: %v, and %d patches", version, err, patches)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -60,10 +61,10 @@ var _ = Describe("a marked account, about sizes,", Ordered, ContinueOnFailure, f
 	It("may write the largest receipt, and no larger one", func(ctx SpecContext) {
 		r := receipt.Receipt{
 			UID: string(s.own.UID), Owner: "Deployment/deployment", State: receipt.Locks, Write: receipt.Draw(), Rank: receipt.MaxRank, HandsOver: true, Strict: true,
-			Share: receipt.Share{ID: 0, Of: placement.MaxCount, Partitions: scattered()}, Token: identity.MaxToken,
+			Share: receipt.Share{ID: 0, Of: placement.MaxCount, Partitions: scattered()}, Token: math.MaxInt64,
 		}
 		for p := range scattered().All() {
-			r.Tokens = append(r.Tokens, identity.Share{Set: placement.Of(p), Token: identity.MaxToken})
+			r.Tokens = append(r.Tokens, identity.Share{Set: placement.Of(p), Token: math.MaxInt64})
 		}
 		Expect(carries(s.own, r.Encode(), "deployment.deployment")(ctx, s.marked)).To(Succeed())
 		Expect(creates(s.lease(s.own, annotate(strings.Replace(r.Encode(), `"id":0`, `"id":3`, 1))))(ctx, s.marked)).To(Succeed())

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -99,6 +100,12 @@ type Mischief interface {
 	Another(d *dice.Dice)
 }
 
+// firstVersions are resourceVersions after which servers begin to count: small ones, ones that outgrow a float64, those of a cluster whose storage counts
+// in nanoseconds, and ones that almost outgrow 63 bits.
+func firstVersions() []int64 {
+	return []int64{1000, 1000, 1<<53 - 20, 1753647547040015001, math.MaxInt64 - 1<<32}
+}
+
 // New returns a world without nodes and objects. Before time moves it needs a witness.
 func New(seed uint64, p profile.Profile) *World {
 	w := &World{
@@ -109,6 +116,7 @@ func New(seed uint64, p profile.Profile) *World {
 	w.bound = w.Dice("bound tokens").Chance(0.7)
 	w.CountsEnding = w.Dice("terminating replicas").Chance(0.5)
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
+	w.Server.CountFrom(dice.Pick(w.Dice("first version"), firstVersions()))
 	w.Server.Forbids = w.forbids
 	if p.Budget {
 		w.Server.Budget = w.lets
