@@ -95,6 +95,9 @@ func TestWithABroker(t *testing.T) {
 func testScaledUnderLoad(t *testing.T) {
 	t.Helper()
 	b := newBench(t, partitions, nil)
+	// It stands before all others in its partition, and is put aside.
+	poison := &kgo.Record{Topic: topic(), Key: []byte("poison"), Value: []byte("no order")}
+	must(t, b.producer.ProduceSync(b.ctx, poison).FirstErr())
 	load := b.load(topic(), calm)
 	var err error
 	if testing.Short() {
@@ -108,6 +111,24 @@ func testScaledUnderLoad(t *testing.T) {
 	sent, failed := load.Stop()
 	must(t, errors.Join(err, failed))
 	b.judge(sent)
+	b.putAside(poison)
+}
+
+// putAside waits for a record that was put aside, and checks that it is this one, with the reason.
+func (b *bench) putAside(poison *kgo.Record) {
+	b.t.Helper()
+	b.producer.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic() + "-dead": {0: kgo.NewOffset().AtStart()}})
+	fetches := b.producer.PollFetches(b.ctx)
+	must(b.t, fetches.Err())
+	for _, r := range fetches.Records() {
+		said := map[string]string{}
+		for _, h := range r.Headers {
+			said[h.Key] = string(h.Value)
+		}
+		if string(r.Key) != "poison" || string(r.Value) != "no order" || said["partition"] != strconv.Itoa(int(poison.Partition)) || !strings.Contains(said["error"], "not an event of an order") {
+			b.t.Errorf("put aside: %s: %s with %v", r.Key, r.Value, said)
+		}
+	}
 }
 
 // bench is a broker, and a workload of one pod whose consumers are this binary.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -23,6 +25,9 @@ const (
 	retryDelay = 250 * time.Millisecond
 )
 
+// ErrPoison means that a record can never be processed.
+var ErrPoison = errors.New("the record can never be processed")
+
 // Consumer processes the records of the partitions that this pod owns.
 type Consumer struct {
 	Brokers []string
@@ -32,7 +37,8 @@ type Consumer struct {
 	// Group is the name under which offsets are committed. No other consumer may join a group of this name: Kafka would refuse the commits.
 	Group string
 	// Handle processes a record. A record whose offset was not committed is delivered again, so Handle must do no harm when it processes
-	// one twice. Its context ends only when this pod must not go on, not even with the record in hand.
+	// one twice. After ErrPoison the record goes to the topic of this name and -dead, with the error; after any other error it is delivered
+	// again. Its context ends only when this pod must not go on, not even with the record in hand.
 	Handle func(context.Context, idalloc.Partition, *kgo.Record) error
 	Log    *slog.Logger
 }
@@ -70,6 +76,9 @@ func (c *Consumer) consume(ctx context.Context, p idalloc.Partition, at place) e
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
+	if err := c.create(ctx, admin, p, at); err != nil {
+		return err
+	}
 	from, err := c.committed(ctx, admin, at)
 	if err != nil {
 		return err
@@ -82,12 +91,22 @@ func (c *Consumer) consume(ctx context.Context, p idalloc.Partition, at place) e
 		if err != nil {
 			return err
 		}
-		processed, failed := c.process(ctx, inHand, p, records)
+		processed, failed := c.process(ctx, inHand, client, p, records)
 		if err := errors.Join(failed, c.commit(ctx, inHand, admin, records[:processed])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// create makes the topic, unless it is of a list, and the one for what can never be processed.
+func (c *Consumer) create(ctx context.Context, admin *kadm.Client, p idalloc.Partition, at place) error {
+	if c.Topics == "" {
+		if err := create(ctx, admin, at.topic, int32(p.Count)); err != nil { //nolint:gosec // the contract has at most 4096 partitions
+			return err
+		}
+	}
+	return create(ctx, admin, dead(at.topic), 1)
 }
 
 // committed returns the offset from which the partition is to be consumed.
@@ -118,15 +137,27 @@ func poll(ctx context.Context, client *kgo.Client) ([]*kgo.Record, error) {
 }
 
 // process processes records until one fails or ctx ends, and returns how many it has processed.
-func (c *Consumer) process(ctx, inHand context.Context, p idalloc.Partition, records []*kgo.Record) (processed int, err error) {
+func (c *Consumer) process(ctx, inHand context.Context, client *kgo.Client, p idalloc.Partition, records []*kgo.Record) (processed int, err error) {
 	for processed < len(records) && ctx.Err() == nil {
 		r := records[processed]
-		if err := c.Handle(inHand, p, r); err != nil {
+		err := c.Handle(inHand, p, r)
+		if errors.Is(err, ErrPoison) {
+			c.Log.Warn("put aside", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "to", dead(r.Topic), "error", err)
+			err = putAside(inHand, client, r, err)
+		}
+		if err != nil {
 			return processed, fmt.Errorf("process offset %d of %s, partition %d: %w", r.Offset, r.Topic, r.Partition, err)
 		}
 		processed++
 	}
 	return processed, nil
+}
+
+// putAside writes a record that can never be processed into another topic, with the reason, and returns once the brokers have it.
+func putAside(ctx context.Context, client *kgo.Client, r *kgo.Record, reason error) error {
+	header := func(key, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: key, Value: []byte(value)} }
+	return client.ProduceSync(ctx, &kgo.Record{Topic: dead(r.Topic), Key: r.Key, Value: r.Value, Headers: append(slices.Clone(r.Headers),
+		header("error", reason.Error()), header("partition", strconv.Itoa(int(r.Partition))), header("offset", strconv.FormatInt(r.Offset, 10)))}).FirstErr()
 }
 
 // commit commits that these records were processed, unless the partition was lost meanwhile.

@@ -9,6 +9,6 @@
 //	KAFKA_BROKERS             the brokers; default 127.0.0.1:9092
 //	TOPIC, GROUP              default orders and workers
 //	TOPICS_FILE               a file with several topics, a name and numbers of partitions in each line; default: TOPIC alone
-//	PARTITIONS                how many partitions the topic gets if it is not there; only the producer asks
+//	PARTITIONS                how many partitions the producer gives the topic if it is not there; a consumer knows that by itself
 //	POD_NAME, POD_NAMESPACE   who this is, from the downward API; only consumers ask
 package main

@@ -22,7 +22,7 @@ func (e Event) record(topic string) (*kgo.Record, error) {
 
 func parseEvent(r *kgo.Record) (e Event, err error) {
 	if err = json.Unmarshal(r.Value, &e); err != nil {
-		err = fmt.Errorf("not an event of an order: %w", err)
+		err = fmt.Errorf("%w: not an event of an order: %w", ErrPoison, err)
 	}
 	return e, err
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/idalloc/idalloc"
@@ -43,8 +42,11 @@ func run(log *slog.Logger, args []string) error {
 	case len(args) == 1 && args[0] == "consume":
 		c := newConsumer(log, func(_ context.Context, p idalloc.Partition, r *kgo.Record) error {
 			e, err := parseEvent(r)
+			if err != nil {
+				return err
+			}
 			log.Info("processed", "order", e.Order, "number", e.Number, "partition", p.Number, "token", p.Token)
-			return err
+			return nil
 		})
 		return idalloc.RunPartitions(ctx, options(log), c.Work)
 	default:
@@ -92,9 +94,9 @@ func newProducer(ctx context.Context) (*kgo.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kadm.NewClient(client).CreateTopic(ctx, int32(partitions), -1, nil, topic()); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+	if err := create(ctx, kadm.NewClient(client), topic(), int32(partitions)); err != nil {
 		client.Close()
-		return nil, fmt.Errorf("create topic %s: %w", topic(), err)
+		return nil, err
 	}
 	return client, nil
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -46,6 +49,23 @@ func find(list string, number int) (at place, ok bool, err error) {
 	}
 	return place{}, false, nil
 }
+
+// create makes a topic where there is none.
+func create(ctx context.Context, admin *kadm.Client, topic string, partitions int32) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	there, err := admin.ListTopics(ctx, topic) // it may be there, and this client may not make topics
+	if err == nil && !there.Has(topic) {
+		_, err = admin.CreateTopic(ctx, partitions, -1, nil, topic)
+	}
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return fmt.Errorf("create topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+// dead returns the topic of the records of a topic that can never be processed. No pod consumes it: look into it.
+func dead(topic string) string { return topic + "-dead" }
 
 // where returns the place of a number. Without a list there is one topic.
 func (c *Consumer) where(number int) (at place, ok bool, err error) {

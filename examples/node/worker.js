@@ -38,11 +38,18 @@ const write = `WITH done AS (
     UPDATE item SET runs = runs + 1, token = $1 WHERE token <= $1 AND key % $2 = $3 RETURNING key
   ) INSERT INTO run (key, worker, partition, token) SELECT key, $4, $3, $1 FROM done`;
 
+// All workers make the tables at their start. The lock has one of them do it at a time.
+const setup = `BEGIN; SELECT pg_advisory_xact_lock(4711);
+  CREATE TABLE IF NOT EXISTS item (key integer PRIMARY KEY, runs bigint NOT NULL DEFAULT 0, token bigint NOT NULL DEFAULT 0);
+  CREATE TABLE IF NOT EXISTS run (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key integer NOT NULL, worker text NOT NULL, partition integer NOT NULL, token bigint NOT NULL);
+  INSERT INTO item (key) SELECT generate_series(0, 119) ON CONFLICT DO NOTHING; COMMIT`;
+
 async function main() {
   let ended = false;
   process.on("SIGTERM", () => (ended = true));
   const db = new pg.Client({ connectionString: process.env.DATABASE_URL });
   await db.connect();
+  await db.query(setup);
   while (!ended) {
     const me = identity();
     await report(me); // nothing is in hand here

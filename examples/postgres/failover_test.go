@@ -76,7 +76,6 @@ func TestWithADatabase(t *testing.T) {
 	db, err := pgxpool.New(t.Context(), server.URL)
 	must(t, err)
 	t.Cleanup(db.Close)
-	must(t, setup(t.Context(), db))
 	t.Run("a later owner shuts the earlier one out", func(t *testing.T) { testALaterOwnerShutsTheEarlierOneOut(t, db) })
 	t.Run("fail-over", func(t *testing.T) { testFailover(t, server.URL, db) })
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 // stepTime stands for how long a real program works on an item.
 const stepTime = 10 * time.Millisecond
 
-var errUsage = errors.New("usage: postgres setup | postgres work")
+var errUsage = errors.New("usage: postgres work")
 
 func main() {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
@@ -33,25 +34,21 @@ func main() {
 func run(log *slog.Logger, args []string, compute func(context.Context, int)) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if len(args) != 1 {
+	if !slices.Equal(args, []string{"work"}) {
 		return errUsage
+	}
+	fenceAfter, err := time.ParseDuration(cmp.Or(os.Getenv("FENCE_AFTER"), "0"))
+	if err != nil {
+		return fmt.Errorf("FENCE_AFTER: %w", err)
 	}
 	db, err := pgxpool.New(ctx, cmp.Or(os.Getenv("DATABASE_URL"), "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	switch args[0] {
-	case "setup":
-		return setup(ctx, db)
-	case "work":
-		fenceAfter, err := time.ParseDuration(cmp.Or(os.Getenv("FENCE_AFTER"), "0"))
-		if err != nil {
-			return fmt.Errorf("FENCE_AFTER: %w", err)
-		}
-		w := &Worker{Name: os.Getenv("POD_NAME"), DB: db, Compute: compute, Log: log}
-		return idalloc.RunPartitions(ctx, idalloc.Options{Log: logr.FromSlogHandler(log.Handler()), FenceAfter: fenceAfter}, w.Work)
-	default:
-		return errUsage
+	if err := setup(ctx, db); err != nil {
+		return err
 	}
+	w := &Worker{Name: os.Getenv("POD_NAME"), DB: db, Compute: compute, Log: log}
+	return idalloc.RunPartitions(ctx, idalloc.Options{Log: logr.FromSlogHandler(log.Handler()), FenceAfter: fenceAfter}, w.Work)
 }

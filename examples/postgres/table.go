@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/idalloc/idalloc"
@@ -35,15 +36,17 @@ func Keys(p idalloc.Partition) placement.Set {
 	return placement.Range{ID: p.Number, Count: p.Count, Partitions: keys}.Set()
 }
 
-// setup makes the tables if they are not there.
+// setup makes the tables if they are not there. All pods do that at their start, and the lock has one of them do it at a time.
 func setup(ctx context.Context, db *pgxpool.Pool) error {
-	for _, statement := range []string{makeItems, makeRuns} {
-		if _, err := db.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("make the tables: %w", err)
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		for _, statement := range []string{`SELECT pg_advisory_xact_lock(4711)`, makeItems, makeRuns} {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("make the tables: %w", err)
+			}
 		}
-	}
-	if _, err := db.Exec(ctx, fillItems, keys); err != nil {
-		return fmt.Errorf("fill the table: %w", err)
-	}
-	return nil
+		if _, err := tx.Exec(ctx, fillItems, keys); err != nil {
+			return fmt.Errorf("fill the table: %w", err)
+		}
+		return nil
+	})
 }

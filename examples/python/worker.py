@@ -4,7 +4,7 @@ import pika
 
 DIR = os.environ.get("IDALLOC_DIR", "/var/run/idalloc")
 URL = os.environ.get("IDALLOC_URL", "http://127.0.0.1:8089")
-QUEUES, RESULTS = os.environ.get("QUEUES", "orders-P"), os.environ.get("RESULTS", "results")
+QUEUES, RESULTS, DEAD = os.environ.get("QUEUES", "orders-P"), os.environ.get("RESULTS", "results"), os.environ.get("DEAD", "orders-dead")
 
 def read(name):
     with open(os.path.join(DIR, name), encoding="utf-8") as file:
@@ -31,10 +31,20 @@ def report(identity):
     except urllib.error.URLError as error:  # it is said again. 409: it was heard before
         print("not reported:", error, flush=True)
 
+def process(body):
+    """Stands for the work. A ValueError says that the message can never be processed."""
+    return json.dumps(json.loads(body)).encode()
+
 def work(token):
     def handle(channel, method, _, body):
-        # Stands for the work. What it writes carries the token, so that the system behind it can refuse an earlier owner.
-        channel.basic_publish("", RESULTS, body, pika.BasicProperties(headers={"token": token, "queue": method.routing_key}))
+        # What it writes carries the token, so that the system behind it can refuse an earlier owner.
+        headers = {"token": token, "queue": method.routing_key}
+        try:
+            queue, body = RESULTS, process(body)
+        except (ValueError, RecursionError) as error:
+            queue, headers["error"] = DEAD, str(error)
+        # Returns once a queue has it on disk. Otherwise it raises: the program ends, and the broker delivers the message again.
+        channel.basic_publish("", queue, body, pika.BasicProperties(delivery_mode=2, headers=headers), mandatory=True)
         channel.basic_ack(method.delivery_tag)
     return handle
 
@@ -43,7 +53,10 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     connection = pika.BlockingConnection(pika.URLParameters(os.environ["RABBITMQ_URL"]))
     channel = connection.channel()
+    channel.confirm_delivery()
     channel.basic_qos(prefetch_count=10)
+    for queue in RESULTS, DEAD:
+        channel.queue_declare(queue, durable=True)
     while not ended:
         identity = json.loads(read("identity.json"))
         may = tokens(identity)

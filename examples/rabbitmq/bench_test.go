@@ -153,7 +153,7 @@ func (e *entry) left(b *testing.B, most int) {
 	must(b, wait.PollUntilContextCancel(b.Context(), 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		sum := 0
 		for p := range benchQueues {
-			q, err := e.producer.ch.QueueDeclarePassive(e.queues.Queue(p), true, false, false, false, nil)
+			q, err := e.producer.out.QueueDeclarePassive(e.queues.Queue(p), true, false, false, false, nil)
 			if err != nil {
 				return false, err
 			}

@@ -21,11 +21,15 @@ const (
 
 var errClosed = errors.New("the broker closed the channel")
 
+// ErrPoison means that an event can never be processed.
+var ErrPoison = errors.New("the event can never be processed")
+
 // Consumer processes the events of the queues that this pod owns.
 type Consumer struct {
 	Queues Queues
 	// Handle processes an event. The broker delivers an event again if it was not acknowledged, so Handle must do no harm when it
-	// processes one twice. Its context ends only when this pod must not go on, not even with the event in hand.
+	// processes one twice. After ErrPoison the event goes to Queues.Dead with the error; after any other error it is delivered again.
+	// Its context ends only when this pod must not go on, not even with the event in hand.
 	Handle func(context.Context, idalloc.Partition, amqp.Delivery) error
 	Log    *slog.Logger
 
@@ -57,6 +61,10 @@ func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) (err error)
 	if err := c.Queues.declare(ch, p.Number); err != nil {
 		return err
 	}
+	out, err := newOutlet(ch)
+	if err != nil {
+		return err
+	}
 	if err := ch.Qos(prefetch, 0, false); err != nil {
 		return err
 	}
@@ -76,7 +84,7 @@ func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) (err error)
 			if ctx.Err() != nil {
 				break // select chooses at random, and this one was not begun
 			}
-			if err := c.process(ctx, inHand, p, d); err != nil {
+			if err := c.process(ctx, inHand, out, p, d); err != nil {
 				return err
 			}
 		}
@@ -85,8 +93,17 @@ func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) (err error)
 }
 
 // process processes one event, and acknowledges it unless the partition was lost meanwhile.
-func (c *Consumer) process(ctx, inHand context.Context, p idalloc.Partition, d amqp.Delivery) error {
-	if err := c.Handle(inHand, p, d); err != nil {
+func (c *Consumer) process(ctx, inHand context.Context, out *outlet, p idalloc.Partition, d amqp.Delivery) error {
+	err := c.Handle(inHand, p, d)
+	if errors.Is(err, ErrPoison) {
+		c.Log.Warn("put aside", "queue", c.Queues.Queue(p.Number), "to", c.Queues.Dead(), "error", err)
+		err = out.send(inHand, message{c.Queues.Dead(), amqp.Publishing{
+			MessageId: d.MessageId,
+			Headers:   amqp.Table{"queue": c.Queues.Queue(p.Number), "token": p.Token, "error": err.Error()},
+			Body:      d.Body,
+		}})
+	}
+	if err != nil {
 		return fmt.Errorf("process message %s of %s: %w", d.MessageId, c.Queues.Queue(p.Number), err)
 	}
 	if gone(ctx) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -76,6 +77,47 @@ func testAnEventThatFails(t *testing.T, url string) {
 	must(t, c.Work(ctx, idalloc.Partition{Count: 1}))
 	if want := []int{1, 2, 2, 3}; !slices.Equal(got, want) {
 		t.Errorf("processed %v, want %v", got, want)
+	}
+}
+
+// It is put aside with the error, and the next ones are processed. What the broker has stored is on disk.
+func testAPoisonousMessage(t *testing.T, url string) {
+	t.Helper()
+	queues := Queues{Name: "Poisoned", SingleActive: true}
+	p := &Producer{Queues: queues, Partitions: 1, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
+	defer p.Close()
+	must(t, p.open())
+	must(t, p.out.send(t.Context(), message{queues.Queue(0), amqp.Publishing{MessageId: "one", Body: []byte("no order")}}))
+	send(t, url, queues, 1)
+	if got := consumeUntil(t, url, queues, 2, func(_ context.Context, end context.CancelCauseFunc) { end(idalloc.ErrClosing) }); !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("processed %v, want the poisonous message once, and 1", got)
+	}
+	d, ok, err := p.out.Get(queues.Dead(), true)
+	must(t, err)
+	said, _ := d.Headers["error"].(string)
+	if !ok || string(d.Body) != "no order" || d.MessageId != "one" || d.DeliveryMode != amqp.Persistent || d.Headers["queue"] != queues.Queue(0) || !strings.Contains(said, "not an event of an order") {
+		t.Errorf("the dead letter is %q with %v", d.Body, d.Headers)
+	}
+}
+
+// A message to a queue that is gone is sent again, into a queue that is made again.
+func testAQueueIsDeleted(t *testing.T, url string) {
+	t.Helper()
+	queues := Queues{Name: "Deleted"}
+	p := &Producer{Queues: queues, Partitions: 1, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
+	defer p.Close()
+	const events = 2*atOnce + 1 // all of those that are sent at once are returned
+	for range 2 {
+		all := make([]Event, 0, events)
+		for i := range events {
+			all = append(all, Event{Order: "order", Number: i + 1})
+		}
+		must(t, p.Send(t.Context(), all))
+		n, err := p.out.QueueDelete(queues.Queue(0), false, false, false)
+		must(t, err)
+		if n != events {
+			t.Errorf("the queue has %d events, want %d", n, events)
+		}
 	}
 }
 

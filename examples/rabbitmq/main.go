@@ -40,8 +40,11 @@ func run(log *slog.Logger, args []string) error {
 	case len(args) == 1 && args[0] == "consume":
 		c, err := newConsumer(log, func(_ context.Context, p idalloc.Partition, d amqp.Delivery) error {
 			e, err := parseEvent(d.Body)
+			if err != nil {
+				return err
+			}
 			log.Info("processed", "order", e.Order, "number", e.Number, "partition", p.Number, "token", p.Token)
-			return err
+			return nil
 		})
 		if err != nil {
 			return err

@@ -36,6 +36,8 @@ func TestWithABroker(t *testing.T) {
 	t.Cleanup(func() { must(t, broker.Stop()) })
 	t.Run("work ends", func(t *testing.T) { testTheEndOfWork(t, broker.URL) })
 	t.Run("an event fails", func(t *testing.T) { testAnEventThatFails(t, broker.URL) })
+	t.Run("a message is poisonous", func(t *testing.T) { testAPoisonousMessage(t, broker.URL) })
+	t.Run("a queue is deleted", func(t *testing.T) { testAQueueIsDeleted(t, broker.URL) })
 	s := newSuite(t.Context(), t)
 	if !testing.Short() {
 		t.Run("nothing is overtaken", func(t *testing.T) { testNothingIsOvertaken(t, s, broker) })

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -18,23 +18,33 @@ type Producer struct {
 	Log        *slog.Logger
 
 	connection connection
-	ch         *amqp.Channel
+	out        *outlet
 }
 
 // resent is the header of a message that may be in the queue twice.
 const resent = "resent"
 
-var errRefused = errors.New("the broker did not take a message")
-
-// Send sends events and returns once the broker has all of them on disk. After a failure it sends all of them again, so that the
-// events of an order are in the queue in their order, some of them twice. It gives up only when ctx ends.
+// Send sends events and returns once the broker has all of them on disk. What fails it sends again, so that the events of an order are
+// in the queue in their order, some of them twice. It gives up only when ctx ends.
 func (p *Producer) Send(ctx context.Context, events []Event) error {
+	for some := range slices.Chunk(events, atOnce) {
+		if err := p.sendSome(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Producer) sendSome(ctx context.Context, events []Event) error {
 	for attempt := 0; ; attempt++ {
 		err := p.send(ctx, events, attempt > 0)
 		if err == nil {
 			return nil
 		}
-		p.ch = nil
+		if p.out != nil {
+			_ = p.out.Close() // it may be lost, and that is as good
+			p.out = nil
+		}
 		p.Log.Warn("will send again", "error", err)
 		pause(ctx, retryDelay)
 		if ctx.Err() != nil {
@@ -47,38 +57,24 @@ func (p *Producer) send(ctx context.Context, events []Event, again bool) error {
 	if err := p.open(); err != nil {
 		return err
 	}
-	confirmations := make([]*amqp.DeferredConfirmation, 0, len(events))
+	messages := make([]message, 0, len(events))
 	for _, e := range events {
 		body, err := e.body()
 		if err != nil {
 			return err
 		}
-		confirmation, err := p.ch.PublishWithDeferredConfirm("", p.Queues.Queue(Partition(e.Order, p.Partitions)), true, false, amqp.Publishing{
-			DeliveryMode: amqp.Persistent,
-			MessageId:    e.Order + "/" + strconv.Itoa(e.Number),
-			Headers:      amqp.Table{resent: again},
-			Body:         body,
-		})
-		if err != nil {
-			return err
-		}
-		confirmations = append(confirmations, confirmation)
+		messages = append(messages, message{p.Queues.Queue(Partition(e.Order, p.Partitions)), amqp.Publishing{
+			MessageId: e.Order + "/" + strconv.Itoa(e.Number),
+			Headers:   amqp.Table{resent: again},
+			Body:      body,
+		}})
 	}
-	for _, confirmation := range confirmations {
-		taken, err := confirmation.WaitContext(ctx)
-		if err != nil {
-			return err
-		}
-		if !taken {
-			return errRefused
-		}
-	}
-	return nil
+	return p.out.send(ctx, messages...)
 }
 
-// open opens a channel on which the broker confirms what it has taken.
+// open makes the queues, and opens a channel to send on.
 func (p *Producer) open() error {
-	if p.ch != nil && !p.ch.IsClosed() {
+	if p.out != nil && !p.out.IsClosed() {
 		return nil
 	}
 	ch, err := p.connection.channel()
@@ -90,10 +86,9 @@ func (p *Producer) open() error {
 			return errors.Join(err, ch.Close())
 		}
 	}
-	if err := ch.Confirm(false); err != nil {
-		return errors.Join(fmt.Errorf("ask for confirmations: %w", err), ch.Close())
+	if p.out, err = newOutlet(ch); err != nil {
+		return errors.Join(err, ch.Close())
 	}
-	p.ch = ch
 	return nil
 }
 

@@ -20,7 +20,7 @@ func (e Event) body() ([]byte, error) { return json.Marshal(e) }
 
 func parseEvent(body []byte) (e Event, err error) {
 	if err = json.Unmarshal(body, &e); err != nil {
-		err = fmt.Errorf("not an event of an order: %w", err)
+		err = fmt.Errorf("%w: not an event of an order: %w", ErrPoison, err)
 	}
 	return e, err
 }
@@ -36,6 +36,9 @@ type Queues struct {
 // Queue returns the name of the queue of a partition.
 func (q Queues) Queue(partition int) string { return fmt.Sprintf("%s-P%d", q.Name, partition) }
 
+// Dead returns the name of the queue of the events that can never be processed. No pod consumes it: look into it.
+func (q Queues) Dead() string { return q.Name + "-dead" }
+
 // Partition returns the partition of an order, by a consistent hash: with one queue more, only the orders that move to it have another one
 // than before. What is in their old queues must be processed before the producer uses the new number.
 func Partition(order string, count int) int {
@@ -44,14 +47,16 @@ func Partition(order string, count int) int {
 	return int(jump.Hash(h.Sum64(), count))
 }
 
-// declare makes the queue of a partition if it is not there. Queue and messages outlive the broker.
+// declare makes the queue of a partition, and Dead, if they are not there. Queues and messages outlive the broker.
 func (q Queues) declare(ch *amqp.Channel, partition int) error {
 	args := amqp.Table{}
 	if q.SingleActive {
 		args[amqp.SingleActiveConsumerArg] = true
 	}
-	if _, err := ch.QueueDeclare(q.Queue(partition), true, false, false, false, args); err != nil {
-		return fmt.Errorf("declare %s: %w", q.Queue(partition), err)
+	for queue, args := range map[string]amqp.Table{q.Queue(partition): args, q.Dead(): nil} {
+		if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
+			return fmt.Errorf("declare %s: %w", queue, err)
+		}
 	}
 	return nil
 }

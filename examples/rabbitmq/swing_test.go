@@ -73,8 +73,8 @@ func TestOnACluster(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, broker.Stop()) })
 
-	scaled := c.start(ctx, t, broker, "autoscaler/config", "external", at)
-	counted := c.start(ctx, t, broker, "config/examples/partitions", "sticky", at)
+	scaled := c.start(ctx, t, broker, "external", at)
+	counted := c.start(ctx, t, broker, "sticky", at)
 	counting, stop := context.WithCancel(ctx)
 	counter := startCounter(counting, c, counted, at)
 	t.Cleanup(func() {
@@ -95,8 +95,8 @@ func TestOnACluster(t *testing.T) {
 	t.Logf("\n%s%s%s", header, strings.Join(scaled.swings, ""), strings.Join(counted.swings, ""))
 }
 
-// start applies an example with queues of its own.
-func (c *cluster) start(ctx context.Context, t *testing.T, broker *example.Server, folder, strategy string, at pace) *rival {
+// start applies autoscaler/config with queues of its own. Without the strategy external the autoscaler has no pods.
+func (c *cluster) start(ctx context.Context, t *testing.T, broker *example.Server, strategy string, at pace) *rival {
 	t.Helper()
 	w := &way{queues: Queues{Name: strategy}, probe: t.TempDir(), partitions: clusterPartitions}
 	must(t, os.Chmod(w.probe, 0o777)) //nolint:gosec // the containers run as another user
@@ -106,12 +106,15 @@ func (c *cluster) start(ctx context.Context, t *testing.T, broker *example.Serve
 	t.Cleanup(func() { c.says(ctx, t, r.namespace) })
 	r.history = c.watch(ctx, t, r.namespace, example.Scaled)
 	annotations := map[string]string{example.KeyCount: strconv.Itoa(w.partitions), example.KeyStrategy: strategy}
-	c.apply(ctx, t, r.namespace, folder, func(d *appsv1.Deployment) {
-		if d.Name == example.Scaled {
+	c.apply(ctx, t, r.namespace, "autoscaler/config", func(d *appsv1.Deployment) {
+		switch {
+		case d.Name == example.Scaled:
 			c.consumes(d, w, broker.URL, annotations)
-			return
+		case strategy == "external":
+			must(t, c.scales(d, w, broker, at))
+		default:
+			d.Spec.Replicas = new(int32(0))
 		}
-		must(t, c.scales(d, w, broker, at))
 	})
 	return r
 }

@@ -53,7 +53,8 @@ func goThroughADay(ctx context.Context, w *workload, progress func()) {
 	progress()
 }
 
-// The worker in Python publishes a result for each message. No later result of a queue may have a lower token, and none may be missing.
+// The worker in Python publishes a result for each message. No later result of a queue may have a lower token, and none may be missing. The worker
+// finds an empty broker.
 func testPython(ctx context.Context, t *testing.T, env *suite.Suite) {
 	t.Helper()
 	broker, err := example.StartServer(ctx, "rabbitmq")
@@ -62,58 +63,84 @@ func testPython(ctx context.Context, t *testing.T, env *suite.Suite) {
 	connection, err := amqp.Dial(broker.URL)
 	must(t, err)
 	t.Cleanup(func() { _ = connection.Close() }) // the broker ends with the test
-	channel, err := connection.Channel()
-	must(t, err)
-	_, err = channel.QueueDeclare("results", true, false, false, false, nil)
-	must(t, err)
-	for p := range queues {
-		_, err = channel.QueueDeclare("orders-P"+strconv.Itoa(p), true, false, false, false, nil)
-		must(t, err)
-	}
-	results, err := channel.Consume("results", "", true, true, false, false, nil)
-	must(t, err)
-
 	// Debian's interpreter has Debian's modules.
 	w := deployShared(ctx, t, env, "python", besideWatch(map[string]string{"RABBITMQ_URL": broker.URL}, "/usr/bin/python3", filepath.Join(folder(t, "examples", "python"), "worker.py")))
-	sent, last := 0, map[string]int64{}
-	progress := func() {
+	channel := declared(ctx, w, connection, "orders-P0", "orders-P1", "orders-P2", "orders-P3", "orders-P4", "orders-P5", "results", "orders-dead")
+	send := func(queue, body string) {
 		t.Helper()
-		sent++
-		for p := range queues {
-			must(t, channel.PublishWithContext(ctx, "", "orders-P"+strconv.Itoa(p), true, false, amqp.Publishing{Body: []byte(strconv.Itoa(sent))}))
-		}
-		for done := map[string]bool{}; len(done) < queues; {
+		must(t, channel.PublishWithContext(ctx, "", queue, true, false, amqp.Publishing{Body: []byte(body)}))
+	}
+	receive := func(queue string) func() amqp.Delivery {
+		deliveries, err := channel.Consume(queue, "", true, true, false, false, nil)
+		must(t, err)
+		return func() (d amqp.Delivery) {
 			select {
-			case r := <-results:
-				queue, _ := r.Headers["queue"].(string)
-				token, err := strconv.ParseInt(fmt.Sprint(r.Headers["token"]), 10, 64) // the client chooses its size
-				must(t, err)
-				if token == 0 || token < last[queue] {
-					t.Errorf("%s: token %d after %d", queue, token, last[queue])
-				}
-				last[queue] = max(token, last[queue])
-				if string(r.Body) == strconv.Itoa(sent) { // an earlier one comes again if its worker was killed before it said so
-					done[queue] = true
-				}
+			case d = <-deliveries:
 			case <-ctx.Done():
-				t.Fatalf("of message %d came %v", sent, done)
+				t.Fatalf("%s has no more messages", queue)
 			}
+			return d
 		}
 	}
-	goThroughADay(ctx, w, progress)
+	result, dead := receive("results"), receive("orders-dead")
+
+	last := map[string]int64{}
+	// all sends a message to each queue and waits for their results. An earlier one comes again if its worker was killed before it acknowledged.
+	all := func(body string) {
+		t.Helper()
+		for p := range queues {
+			send("orders-P"+strconv.Itoa(p), body)
+		}
+		for done := map[string]bool{}; len(done) < queues; {
+			r := result()
+			queue, _ := r.Headers["queue"].(string)
+			token, err := strconv.ParseInt(fmt.Sprint(r.Headers["token"]), 10, 64) // the client chooses its size
+			must(t, err)
+			if token == 0 || token < last[queue] {
+				t.Errorf("%s: token %d after %d", queue, token, last[queue])
+			}
+			last[queue] = max(token, last[queue])
+			done[queue] = done[queue] || string(r.Body) == body
+		}
+	}
+	for n := range 100 {
+		all(strconv.Itoa(n))
+	}
+	send("orders-P0", "no order")
+	if d := dead(); string(d.Body) != "no order" || d.DeliveryMode != amqp.Persistent || d.Headers["queue"] != "orders-P0" || d.Headers["error"] == nil {
+		t.Errorf("the dead letter is %q with %v", d.Body, d.Headers)
+	}
+	sent := 100
+	goThroughADay(ctx, w, func() {
+		t.Helper()
+		sent++
+		all(strconv.Itoa(sent))
+	})
 }
 
-// The worker in Node.js writes into the tables of examples/postgres. The tokens of a partition's writes must not fall.
+// declared waits until a program has declared these queues, and returns a channel.
+func declared(ctx context.Context, w *workload, connection *amqp.Connection, queues ...string) (channel *amqp.Channel) {
+	w.t.Helper()
+	for _, queue := range queues {
+		w.until(ctx, "the worker declares "+queue, func(context.Context) (bool, error) {
+			var err error
+			if channel == nil || channel.IsClosed() {
+				channel, err = connection.Channel()
+				must(w.t, err)
+			}
+			_, err = channel.QueueDeclarePassive(queue, true, false, false, false, nil) // closes the channel if there is none
+			return err == nil, nil
+		})
+	}
+	return channel
+}
+
+// The worker in Node.js finds an empty database. The tokens of a partition's writes must not fall.
 func testNode(ctx context.Context, t *testing.T, env *suite.Suite) {
 	t.Helper()
 	server, err := example.StartServer(ctx, "postgres")
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Stop()) })
-	setup := exec.CommandContext(ctx, build(ctx, t, "examples/postgres", "."), "setup") //nolint:gosec // the project's own example
-	setup.Env = append(os.Environ(), "DATABASE_URL="+server.URL)
-	if out, err := setup.CombinedOutput(); err != nil {
-		t.Fatalf("setup: %v\n%s", err, out)
-	}
 	db, err := pgxpool.New(ctx, server.URL)
 	must(t, err)
 	t.Cleanup(db.Close)
@@ -121,6 +148,10 @@ func testNode(ctx context.Context, t *testing.T, env *suite.Suite) {
 	must(t, err)
 
 	w := deployShared(ctx, t, env, "node", besideWatch(map[string]string{"DATABASE_URL": server.URL}, node, filepath.Join(modules(ctx, t, "node"), "worker.js")))
+	w.until(ctx, "the worker makes its tables", func(ctx context.Context) (made bool, err error) {
+		err = db.QueryRow(ctx, `SELECT to_regclass('run') IS NOT NULL`).Scan(&made)
+		return made, err
+	})
 	progress := func() {
 		t.Helper()
 		var before int64

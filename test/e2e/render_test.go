@@ -13,8 +13,10 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -26,6 +28,8 @@ type manifest struct {
 	role           *rbacv1.Role
 	binding        *rbacv1.RoleBinding
 	deployment     *appsv1.Deployment
+	// names are kind and name of all of it.
+	names []string
 }
 
 // render runs "kubectl kustomize" on a folder of config/. Unknown fields are errors: the API server
@@ -60,6 +64,11 @@ func (m *manifest) add(doc []byte) error {
 	if err != nil {
 		return err
 	}
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	m.names = append(m.names, obj.GetObjectKind().GroupVersionKind().Kind+"/"+object.GetName())
 	switch o := obj.(type) {
 	case *corev1.ServiceAccount:
 		m.serviceAccount = o
@@ -73,7 +82,7 @@ func (m *manifest) add(doc []byte) error {
 		m.deployment = &appsv1.Deployment{ // the template is what the tests look at
 			ObjectMeta: o.ObjectMeta, Spec: appsv1.DeploymentSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector, Template: o.Spec.Template},
 		}
-	case *corev1.Service, *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding,
+	case *corev1.Service, *corev1.ConfigMap, *coordinationv1.Lease, *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding,
 		*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding:
 		// The suite installs these, and test/envtest/{policy,inject} test what they do.
 	default:

@@ -107,8 +107,10 @@ func probeDirectory() string {
 	return probes
 }
 
-// adapt changes what a test needs changed: the image, and the probe directory of the program.
+// adapt changes what a test needs changed: the name, the image, and the probe directory of the program.
 func (w *workload) adapt() {
+	// The specs call every workload alike.
+	w.manifest.deployment.Name, w.manifest.role.Rules[0].ResourceNames = name, []string{name}
 	w.manifest.deployment.Spec.Template.Labels[rankedLabel] = "no"
 	pod := &w.manifest.deployment.Spec.Template.Spec
 	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
