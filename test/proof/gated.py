@@ -51,7 +51,7 @@ steps |= {
         "does": {"id p x": "(ite (= p P) (N x) (id p x))"}},
 }
 needs = steps["arrives"]["needs"]
-del needs["it tests the receipt that it replaces"], needs["it was never there before"]
+del needs["it tests the receipt that it replaces"], needs["it writes what was never there before"]
 needs |= {
     "T2 tests the receipt that it replaces": "(=> (not (begun B)) (= (receipt P) (tests B)))",
     "Begin tests the receipt that it replaces": "(=> (begun B) (= (receipt P) (tests B)))",

@@ -179,9 +179,17 @@ class Chapter:
     def terms(self, steps, world):
         """What a history is told by: the steps' arguments, and what never changes."""
         for i, step in enumerate(steps):
-            yield from (f"{a}_{i}" for a in self.steps[step.split()[0]]["args"].split() if a not in self.steps[step.split()[0]].get("functions", {}))
+            step = self.steps[step.split()[0]]
+            for a in step["args"].split():
+                yield from (show([f"{a}_{i}", *of]) for of in self.values_of(step, a, world)) if a in step.get("functions", {}) else [f"{a}_{i}"]
         for f, (args, _) in self.described():
             yield from (show([f, *of]) for of in itertools.product(*(world[s] for s in args.split())))
+
+    @staticmethod
+    def values_of(step, argument, world):
+        """What a step's argument that is a function applies to."""
+        sort, *_ = parse(f"({step['functions'][argument]})")[0]
+        return [(c,) for c in world[sort]]
 
     def wanted(self, steps, world):
         return f"(get-value ({' '.join(self.terms(steps, world))}))"
@@ -205,10 +213,15 @@ class Chapter:
                         facts.append(" ".join([f, *of] if result == "Bool" else [f, *of, v]))
             return f"{c} ({', '.join(facts)})" if facts else c
 
+        def said(step, a, i):
+            if a not in step.get("functions", {}):
+                return f"{a}={what(value[f'{a}_{i}'])}"
+            of = [(c, value[show([f"{a}_{i}", c])]) for (c,) in self.values_of(step, a, world)]
+            return f"{a}=({', '.join(c if v == 'true' else f'{c} {v}' for c, v in of if v != 'false')})"
+
         for i, step in enumerate(steps):
             name = step.split()[0]
-            args = [f"{a}={what(value[f'{a}_{i}'])}" for a in self.steps[name]["args"].split() if f"{a}_{i}" in value]
-            out.append(f"{i + 1:6}. {name} {' '.join(args)}")
+            out.append(f"{i + 1:6}. {name} {' '.join(said(self.steps[name], a, i) for a in self.steps[name]['args'].split())}")
         return out
 
     def described(self):

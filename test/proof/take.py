@@ -75,7 +75,7 @@ steps = {
     "arrives": {"args": "P B R", "needs": {
         "a write": "(and (sent B) (is-of B P) (= (of R) P) (all (x) (and (= (locks R x) (locks B x)) (= (notes R x) (notes B x)))))",
         "it tests the receipt that it replaces": "(= (receipt P) (tests B))",
-        "it was never there before": "(= R B)",
+        "it writes what was never there before": "(= R B)",
     }, "does": STANDS | {"stood b": "(or (stood b) (= b R) (= b B))", "last p b": "(or (last p b) (and (last p B) (= b R)))"}},
     # The API server makes a list that shows P's receipt: for the pod itself or for a controller, which use it later or never.
     "T3": {"args": "P X", "needs": {
@@ -143,7 +143,7 @@ left_out = {
         [*takes(P), "T2 " + Q, "arrives", "Give " + Q, "arrives", "work " + Q]),
     "a write tests the receipt that it replaces": ("arrives", "it tests the receipt that it replaces", "true", size(6),
         ["Give " + P, "T2 " + P, "T2 " + P, "arrives", "T3 " + P, "work " + P, "arrives B=r5", *takes(Q)]),
-    "what it writes was never there": ("arrives", "it was never there before", "(or (= R B) (stood R))", size(7),
+    "what it writes was never there": ("arrives", "it writes what was never there before", "(or (= R B) (stood R))", size(7),
         ["T2 " + P, "arrives", "Give " + P, "T2 " + P, "arrives", "T3 " + P, "work " + P, "arrives", *takes(Q)]),
     "A3": ("foreign", "A3: the work stays locked, and it notes no more", "true", size(6), [*takes(P), "foreign " + P, *takes(Q)]),
     "a write that replaces another writer's receipt tests the resourceVersion": ("foreign", "a write that replaces it tests the resourceVersion", "true", size(7),
