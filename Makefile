@@ -123,6 +123,10 @@ test-unit: ## Run the unit and property tests and the seeds of the fuzz targets;
 	go -C $(AUTOSCALER) test -vet=off -race -timeout 10m $(AUTOSCALER_UNIT)
 	go -C $(CONTROLLER) test -vet=off -timeout 10m $(CONTROLLER_UNIT)
 
+.PHONY: proof
+proof: ## Prove the protocol for any number of pods, two minutes. Z3 and python3 must be installed (apt-get install z3 python3).
+	python3 -B test/proof/prove.py
+
 .PHONY: test-race
 test-race: ## Run the unit tests, and 25 simulated histories, all with the race detector.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 20m $(UNIT) $(RACE) ./test/simulation

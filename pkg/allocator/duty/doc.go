@@ -12,9 +12,9 @@
 // A pod takes what its watch shows, and does not read the owner again: for a thousand pods that would be a thousand more requests, each with the
 // whole map in its answer. If the proposal is an old one, T3 shows the receipt of the pod that has the slot.
 //
-// Two pods that want one thing write their receipts one after the other. The later one lists after both, so it sees the earlier one's lock,
-// and does not begin. The earlier one's lock stays until its work has stopped. Nothing that is written on the owner occurs in this. It needs
-// that no other program changes a live pod's receipt.
+// Of two pods that want one thing, the one that lists later sees the other's lock, and does not begin. The other's lock stays until its work
+// has stopped. Nothing that is written on the owner occurs in this. It needs that no other program takes out of a live pod's receipt what that
+// pod works on.
 //
 // A process that ends leaves its pod's receipt, and perhaps work. The next one takes what the receipt locks once more, with T2 and T3, and
 // stops any other work first. After T3 a pod notes in its receipt what it holds. A pod that locks that without such a note came later, so the
@@ -23,5 +23,5 @@
 // In strict mode a Lease locks the same beside the receipt. It outlives its pod: it ends when its time is over, and its holder's work has
 // stopped by then. Before T2 the pod has the Lease of its slot (Secure). After T3 it lists the other Leases (Survey), too.
 //
-// test/model explores every history of a few pods, whatever is proposed to them.
+// test/model explores every history of a few pods, whatever is proposed to them. test/proof proves the protocol for any number of pods.
 package duty

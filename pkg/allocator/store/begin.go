@@ -31,8 +31,8 @@ func (s *Store) Take(ctx context.Context, pod *metav1.PartialObjectMetadata, nex
 }
 
 // Begin lets the program of a pod begin under the lock that a list of all receipts confirmed. pod is the pod as last read or written, with the receipt
-// that the list showed, and not Terminating. next is the same lock, begun, with bytes of its own: so every older write fails. The write sets the
-// annotations, and takes idalloc's gate away if gated is set. It fails if anything at all has changed on the pod. Errors: as of SwapLock.
+// that the list showed, and not Terminating. next is the same lock, begun. The write sets the annotations, and takes idalloc's gate away if gated is
+// set. It fails if anything at all has changed on the pod, and every older write fails after it. Errors: as of SwapLock.
 func (s *Store) Begin(
 	ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt, set map[string]string, gated bool,
 ) (*metav1.PartialObjectMetadata, error) {
