@@ -34,7 +34,7 @@ const (
 type write struct {
 	pod  string
 	step step
-	// says is what it says, empty if that differs each time. If the last write said the same, another writer has undone that.
+	// says is its content, empty if that differs each time. If the last write had the same, another writer has undone that.
 	says string
 	do   func(ctx context.Context, pod *podMeta) (*podMeta, error)
 }
@@ -140,12 +140,12 @@ func (p *pass) swap(name string, of step, says string, next receipt.Receipt) wri
 	}}
 }
 
-// take is T2, and withdraws locks. Before the map says so, no pod takes anything.
+// take is T2, and withdraws locks. While the map cannot be written, no pod takes anything new.
 func (p *pass) take(ctx context.Context, d heart.Decision) (bool, error) {
 	p.planned(d.Plan)
 	var all []write
 	for _, t := range d.Take {
-		if t.Begun || !p.keeps {
+		if !p.keeps || p.pod(t.Pod).Receipt.Locked() || t.Begun {
 			all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: t.ID}}))
 		}
 	}
@@ -181,7 +181,7 @@ func (p *pass) begin(ctx context.Context, d heart.Decision) (bool, error) {
 	return len(all) > 0, nil
 }
 
-// say tells running pods what changed, and processes what is proposed to them.
+// say tells running pods what changed, and processes what is proposed to them. What these write then is news, so nothing is decided again here.
 func (p *pass) say(ctx context.Context, d heart.Decision) (bool, error) {
 	var all []write
 	for _, b := range d.Publish {
@@ -191,7 +191,7 @@ func (p *pass) say(ctx context.Context, d heart.Decision) (bool, error) {
 	}
 	p.write(ctx, p.slots, all, nil)
 	p.propose(ctx, d.Propose)
-	return len(all)+len(d.Propose) > 0, nil
+	return false, nil
 }
 
 func annotations(w heart.Words) map[string]string {

@@ -144,7 +144,7 @@ type pass struct {
 	former []string
 	// strange says that T3 showed a lock of a pod that neither the cache nor the map has.
 	strange bool
-	// keeps says that the map stays as it is in this pass: its write failed, or is put off.
+	// keeps: the map stays as it is in this pass, because its write failed or is put off.
 	keeps bool
 	// forbidden is an error about a right that the controller lacks, of a write that failed.
 	forbidden error
@@ -193,6 +193,7 @@ func (p *pass) plan(ctx context.Context, d heart.Decision) (did bool, err error)
 		p.sooner(p.temper.failing.Left(p.world.Now))
 	}
 	if d.Plan.Next == nil {
+		p.temper.unwritten = nil
 		return did, nil
 	}
 	if left := p.temper.damped(p.store.Clock.Now()); left > 0 {

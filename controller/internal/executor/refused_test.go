@@ -359,6 +359,24 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 	}
 }
 
+// Another workload's writes hang, and have all slots.
+func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
+	p := passOf(t, nil)
+	p.metas["a"], p.metrics = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, NewMetrics(time.Now)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.write(ctx, make(chan struct{}), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
+		t.Error("it was sent although there is no slot for it")
+		return nil, store.ErrGone
+	}}}, nil)
+	p.write(ctx, make(chan struct{}, 1), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
+		return nil, store.ErrAmbiguous
+	}}}, nil)
+	if p.temper.refuses("a") != nil || p.temper.attempt("a", stepTake).err != nil {
+		t.Error("that the pass ended counts as a failure of the pod")
+	}
+}
+
 // builtIn maps the kinds that every cluster has.
 func builtIn() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)

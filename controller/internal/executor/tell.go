@@ -98,7 +98,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 	for i := range p.world.Pods {
 		meta := p.metas[p.world.Pods[i].Name]
 		err := p.temper.refuses(meta.UID)
-		if err == nil || errors.As(err, new(*store.ForbiddenError)) { // that is told as ControllerForbidden
+		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // of a right or an API server that is away, others tell
 			continue
 		}
 		if count++; count == 1 {

@@ -152,7 +152,9 @@ func (a *attempt) failed(pod *podMeta, err error, now time.Time) {
 		a.backoff = pace.New(rand.Float64).Backoff()
 	}
 	a.err, a.version, a.until = err, pod.ResourceVersion, now.Add(a.backoff.Next())
-	a.times++
+	if a.times++; a.times >= stubborn { // one pass serves many such pods
+		a.until = a.until.Truncate(time.Second).Add(time.Second)
+	}
 }
 
 // refused reports whether the write cannot be done, as far as that can be known.

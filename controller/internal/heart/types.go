@@ -52,7 +52,7 @@ type Pod struct {
 	// Ready says that the pod is Ready. It is available from the time AvailableAt on.
 	Ready       bool
 	AvailableAt time.Time
-	// Refused says that writes on the pod fail. No other pod makes room for it, and it leaves its slot to pods that can be written.
+	// Refused: writes on the pod fail. No other pod makes room for it, and it leaves its slot to pods that can be written.
 	Refused bool
 	// Hidden says that lists do not find what the pod locks: its labels say something else than its receipt.
 	Hidden bool
@@ -74,9 +74,9 @@ type Lock struct {
 type World struct {
 	Owner Owner
 	Pods  []Pod
-	// Locks are locks of the owner, by one consistent list that was sent after the last receipt was written. It is nil before that.
+	// Locks are locks of the owner, from one consistent list that was sent after the last receipt was written. It is nil before that.
 	Locks []Lock
-	// Asked are the slots that Locks was asked for, as in Decision.Only. It says nothing about anything else.
+	// Asked are the slots that the list of Locks was about, as in Decision.Only. It is no evidence for anything else.
 	Asked []int
 	Now   time.Time
 	// Vacant, Joins and Gathers say what the controller has seen of ids that divide partitions, and FreeFor for how long a slot has been left to other
@@ -85,7 +85,7 @@ type World struct {
 	Joins   map[int]bool
 	Gathers bool
 	FreeFor time.Duration
-	// Keeps says that the map cannot be written now, so that everything goes by what it says.
+	// Keeps: the map cannot be written now, so decisions follow the map as it stands.
 	Keeps bool
 	// Rests says that the map stays as it is for pods whose programs failed, because it changed for such pods a moment ago.
 	Rests bool
