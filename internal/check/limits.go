@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,20 +21,53 @@ import (
 // looks as it should does not limit the pod's account. It is empty if the change is refused, or if you may not act in the name of the account.
 func PolicyPasses(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) string {
 	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
-	account = cmp.Or(account, "default")
-	as, err := s.As("system:serviceaccount:"+pod.GetNamespace()+":"+account, map[string][]string{
-		"authentication.kubernetes.io/pod-name": {pod.GetName()}, "authentication.kubernetes.io/pod-uid": {string(pod.GetUID())},
-	})
-	if err != nil {
-		return ""
-	}
-	_, err = as.Metadata.Resource(store.Pods).Namespace(pod.GetNamespace()).Patch(ctx, pod.GetName(), types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"example.com/idalloc-probe":"x"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager})
+	err := tryPatch(ctx, s, Pod{pod.GetNamespace(), pod.GetName(), string(pod.GetUID()), account}, `{"metadata":{"labels":{"example.com/idalloc-probe":"x"}}}`)
 	if err != nil {
 		return ""
 	}
 	return fmt.Sprintf("the admission policies do not limit service account %s: a dry run in its name changed a foreign label of pod %s. Either its Role lacks the mark "+
-		"(verb allocate on slots.idalloc.dev), or a policy or its binding was changed: see docs/security.md", account, pod.GetName())
+		"(verb allocate on slots.idalloc.dev), or a policy or its binding was changed: see docs/security.md", cmp.Or(account, "default"), pod.GetName())
+}
+
+// Pod is a pod and its service account.
+type Pod struct{ Namespace, Name, UID, Account string }
+
+// tryPatch patches a pod in a dry run in the name of the pod.
+func tryPatch(ctx context.Context, s *store.Store, pod Pod, patch string) error {
+	as, err := s.As("system:serviceaccount:"+pod.Namespace+":"+cmp.Or(pod.Account, "default"), map[string][]string{
+		"authentication.kubernetes.io/pod-name": {pod.Name}, "authentication.kubernetes.io/pod-uid": {pod.UID},
+	})
+	if err != nil {
+		return err
+	}
+	return dryRun(ctx, as, pod, patch)
+}
+
+func dryRun(ctx context.Context, s *store.Store, pod Pod, patch string) error {
+	_, err := s.Metadata.Resource(store.Pods).Namespace(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager})
+	return err
+}
+
+// WriteRefused returns the API server's sentence if admission refuses an update of a pod that changes nothing: it judges the pod as it is, so it refuses what
+// idalloc writes on it, too. It tries that in a dry run in the name of the account that writes there, or in yours if you may not do that. It is empty if
+// the update passes, or if you may not update the pod. It blocks for one or two requests.
+func WriteRefused(ctx context.Context, s *store.Store, pod Pod, byController bool) string {
+	const nothing = "{}"
+	var err error
+	if as, wrong := s.As("system:serviceaccount:idalloc-system:"+controllerName, nil); byController && wrong == nil {
+		err = dryRun(ctx, as, pod, nothing)
+	} else {
+		err = tryPatch(ctx, s, pod, nothing)
+	}
+	if store.ByRBAC(err) {
+		err = dryRun(ctx, s, pod, nothing)
+	}
+	var status apierrors.APIStatus
+	if store.ByRBAC(err) || !isRefused(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Message
 }
 
 // PolicyMissing returns a sentence that says what of config/policy the cluster lacks, and what to do. It is empty if nothing is lacking, or if

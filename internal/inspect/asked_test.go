@@ -165,3 +165,63 @@ func TestVerifyDoesNotNeedToListLeases(t *testing.T) {
 		}
 	}
 }
+
+// refusing returns a Store of an API server that refuses updates of pods with this sentence, and the names in which they were tried. Without permitted, you may not
+// act in another name.
+func refusing(t *testing.T, sentence string, permitted bool, objects ...*unstructured.Unstructured) (s *store.Store, tried *[]string) {
+	t.Helper()
+	server := apifake.New(t)
+	for _, o := range objects {
+		server.Put(o)
+	}
+	tried = &[]string{}
+	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch {
+			return false
+		}
+		if r.URL.Query().Get("dryRun") != metav1.DryRunAll {
+			t.Error("it is no dry run")
+		}
+		as, says := r.Header.Get("Impersonate-User"), sentence
+		if as != "" && !permitted {
+			says = `users "x" is forbidden: User "me" cannot impersonate resource "users"`
+		}
+		*tried = append(*tried, as)
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, says)
+		return true
+	})
+	return server.Store(t, testclock.NewFakeClock(apifake.Born())), tried
+}
+
+// A policy judges updates, and is newer than the pod. It says more than that nothing stands on the pod.
+func TestWhoRefusesWritesIsNamed(t *testing.T) {
+	const sentence = `pods "worker-b" is forbidden: ValidatingAdmissionPolicy 'newer' denied request: each pod needs a team`
+	held := assignment.State{Slots: assignment.Slots{0: "worker-a"}}
+	for _, c := range []struct {
+		by, account string
+		permitted   bool
+	}{
+		{receipt.ByController, "system:serviceaccount:idalloc-system:idalloc-controller", true},
+		{receipt.ByController, "system:serviceaccount:idalloc-system:idalloc-controller", false},
+		{receipt.ByAgent, "system:serviceaccount:" + apifake.Namespace + ":default", true},
+		{receipt.ByAgent, "system:serviceaccount:" + apifake.Namespace + ":default", false},
+	} {
+		pod := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
+		labels := pod.GetLabels()
+		labels[receipt.AssignLabel] = c.by
+		pod.SetLabels(labels)
+		s, tried := refusing(t, sentence, c.permitted,
+			apifake.Assigned(2, held), replicaSet(nil), below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), pod)
+		e, err := Explain(t.Context(), s, apifake.Namespace, "worker-b")
+		if err != nil || !strings.Contains(e.Text(), sentence) || strings.Contains(e.Text(), "idalloc has written nothing") || strings.Contains(e.Text(), "has proposed nothing") {
+			t.Errorf("%+v: %v\n%s", c, err, e.Text())
+		}
+		report, err := Verify(t.Context(), s, store.Ref{APIVersion: apifake.Apps, Kind: apifake.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
+		if err != nil || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Kind == WriteRefused && strings.Contains(f.Detail, sentence) }) {
+			t.Errorf("%+v: %v\n%+v", c, err, report)
+		}
+		if (*tried)[0] != c.account || !c.permitted && (*tried)[1] != "" {
+			t.Errorf("%+v: it was tried as %q", c, *tried)
+		}
+	}
+}

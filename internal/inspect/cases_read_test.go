@@ -64,16 +64,21 @@ func (s *scene) terms() cases.Terms {
 		"finished":        cases.Just(func() { s.rollout.finished = true }),
 		"evict":           func(rest string) error { o.Annotations = map[string]string{assignment.EvictKey: rest}; return nil },
 		"copied":          cases.Text(&s.copied),
-		"lease":           s.readLease,
-		"leases denied":   cases.Just(func() { s.leases = leases{denied: errors.New("no")} }),
-		"refused":         s.readRefused,
-		"account":         s.readAccount,
-		"wants":           s.readWants,
-		"row":             s.readRow,
-		"owns":            s.readOwns,
-		"no row":          cases.Just(func() { state.Row = nil }),
-		"pod":             s.readPods,
-		"pods":            s.readPods,
+		"refused": func(rest string) error {
+			name, why, _ := strings.Cut(rest, " ")
+			s.refused = map[string]string{name: why}
+			return nil
+		},
+		"renewals refused": s.readRefused,
+		"lease":            s.readLease,
+		"leases denied":    cases.Just(func() { s.leases = leases{denied: errors.New("no")} }),
+		"account":          s.readAccount,
+		"wants":            s.readWants,
+		"row":              s.readRow,
+		"owns":             s.readOwns,
+		"no row":           cases.Just(func() { state.Row = nil }),
+		"pod":              s.readPods,
+		"pods":             s.readPods,
 		"gone": func(rest string) error {
 			return s.each(rest, func(name string) error { delete(s.pods, name); return nil })
 		},

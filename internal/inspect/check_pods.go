@@ -96,7 +96,7 @@ func ungated(f *facts) []about {
 func untold(f *facts) []about {
 	var newest time.Time
 	pods := f.those(func(p pod) bool {
-		is := p.byAgent && p.told == nil && p.live() && !p.Terminating && f.now.Sub(p.Created) >= startsWithin
+		is := p.byAgent && p.told == nil && f.refused[p.Name] == "" && p.live() && !p.Terminating && f.now.Sub(p.Created) >= startsWithin
 		if is && p.Created.After(newest) {
 			newest = p.Created
 		}
@@ -106,6 +106,13 @@ func untold(f *facts) []about {
 		return nil
 	}
 	return []about{{pod: pods[0], with: words{"pods": few(pods), theTime: short(f.now.Sub(newest))}}}
+}
+
+// refusedWrites finds pods that cannot be written.
+func refusedWrites(f *facts) []about {
+	return f.each(func(p pod) (words, bool) {
+		return words{"why": strings.TrimSuffix(f.refused[p.Name], ".")}, f.refused[p.Name] != ""
+	})
 }
 
 // misled finds agents to which the controller proposes something of another owner.

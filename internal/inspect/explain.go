@@ -66,6 +66,9 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	if p, listed := n.pods[name]; !listed || p.UID != string(whole.GetUID()) { // its labels are others
 		n.pods[name] = newPod(whole, n.owner, false)
 	}
+	if p := n.pods[name]; p.live() {
+		n.tryWrite(ctx, s, p)
+	}
 	e := factsOf(n).explain(name, startOf(whole))
 	if p := n.pods[name]; e.ID == nil && !census.Finished(p.phase) {
 		if p.byController { // its account needs no right
@@ -137,8 +140,12 @@ func (f *facts) waitsFor(p pod) []string {
 	if count == 0 {
 		return []string{f.owner.String() + " is scaled to 0, so there is no id"}
 	}
-	reasons := p.behind()
-	if !p.sign() && (!p.byAgent || p.told != nil) { // without a proposal an agent knows nothing to write
+	var reasons []string
+	known := f.refused[p.Name] != "" // why nothing stands on the pod
+	if !known {
+		reasons = p.behind()
+	}
+	if !known && !p.sign() && (!p.byAgent || p.told != nil) { // without a proposal an agent knows nothing to write
 		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, or no container runs it")
 	}
 	if !p.Owned {

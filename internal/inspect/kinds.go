@@ -21,6 +21,7 @@ const (
 	OtherID             Kind = "otherID"
 	NotTaken            Kind = "notTaken"
 	NotGiven            Kind = "notGiven"
+	WriteRefused        Kind = "writeRefused"
 	OtherOwner          Kind = "otherOwner"
 	Stranded            Kind = "stranded"
 	Ungated             Kind = "ungated"

@@ -118,16 +118,18 @@ type assigned struct {
 	gates []string
 	// given is the id that the program reads, empty before it has one.
 	given string
+	// known is the count that the pod was told last, empty if it was told none.
+	known string
 	// byAgent says that idalloc in the pod locks what the controller proposes, and told is what that is, nil for nothing.
 	byAgent bool
 	told    *receipt.Proposal
 }
 
 func assignedOf(u *unstructured.Unstructured) assigned {
-	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey]}
+	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey], known: u.GetAnnotations()[store.CountKey]}
 	a.byAgent = u.GetLabels()[receipt.AssignLabel] == receipt.ByAgent
 	if told, ok := receipt.ProposalOf(u); ok && a.byAgent {
-		a.told = &told
+		a.told, a.known = &told, number(told.Count)
 	}
 	gates, _, _ := unstructured.NestedSlice(u.Object, "spec", "schedulingGates")
 	for _, g := range gates {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -31,6 +32,8 @@ type snapshot struct {
 	accounts map[string]time.Time
 	// copied is a pod that the map names, and that lives and is not the owner's: the map is that of another workload. It is empty if there is none.
 	copied string
+	// refused is why the API server refuses writes on pods, by their names. It has only pods that were tried.
+	refused map[string]string
 	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one, and a further kind gives them any names.
 	adopted map[string]bool
 }
@@ -73,7 +76,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	}
 	now := snapshot{
 		owner: owner, now: s.Clock.Now(), written: store.LastWrite(whole.GetManagedFields()), changed: lastChange(whole.GetManagedFields()),
-		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
+		pods: map[string]pod{}, refused: map[string]string{}, rollout: rollout{finished: finished(whole)},
 	}
 	for _, selector := range census.Selectors(owner) {
 		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(u *unstructured.Unstructured) {
@@ -160,6 +163,31 @@ func (n snapshot) readAccounts(ctx context.Context, s *store.Store) map[string]t
 		}
 	}
 	return made
+}
+
+// mostTried is how many pods verify tries to write in dry runs.
+const mostTried = 5
+
+// tryWrites finds out which pods cannot be written, of those on which the controller has something to write: they wait, or know an older count.
+func (n *snapshot) tryWrites(ctx context.Context, s *store.Store) {
+	h, tried := holdingOf(*n), 0
+	for _, name := range h.names {
+		p := n.pods[name]
+		old := p.known != "" && p.known != number(n.owner.Count) && p.Receipt.Slot() < n.owner.Count
+		if p.assign() == "" || !p.live() || !p.Owned || p.Terminating || !old && p.Receipt.Locked() && (p.given != "" || p.byAgent) {
+			continue
+		}
+		if tried++; tried > mostTried {
+			return
+		}
+		n.tryWrite(ctx, s, p)
+	}
+}
+
+func (n *snapshot) tryWrite(ctx context.Context, s *store.Store, p pod) {
+	if why := check.WriteRefused(ctx, s, check.Pod{Namespace: n.owner.Namespace, Name: p.Name, UID: p.UID, Account: p.account}, p.byController); why != "" {
+		n.refused[p.Name] = why
+	}
 }
 
 // finished reports whether a Job is Complete or Failed, according to its conditions.

@@ -28,6 +28,7 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 		if err := now.readRollout(ctx, s); err != nil {
 			return Report{}, err
 		}
+		now.tryWrites(ctx, s)
 		report := reportOf(factsOf(now))
 		if report.OK || reads == mostReads || now.rollout.resourceVersion == now.owner.ResourceVersion {
 			return report, nil

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,21 +18,93 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// each writes something on the pod of each item, at most as many at a time as there are slots, for all owners together, and returns the first error. That
-// a pod is gone is none: the watch says so, too, and a pass comes.
-func each[T any](ctx context.Context, slots chan struct{}, items []T, do func(context.Context, T) error) error {
-	var all errgroup.Group
-	for _, item := range items {
-		slots <- struct{}{}
-		all.Go(func() error {
+// step is a kind of write, as the metrics name it.
+type step string
+
+const (
+	stepMap      step = "map"
+	stepTake     step = "take"
+	stepWithdraw step = "withdraw"
+	stepBegin    step = "begin"
+	stepCount    step = "count"
+	stepPropose  step = "propose"
+)
+
+// write is one write on a pod.
+type write struct {
+	pod  string
+	step step
+	// says is its content, empty if that differs each time. If the last write had the same, another writer has undone that.
+	says string
+	do   func(ctx context.Context, pod *podMeta) (*podMeta, error)
+}
+
+// write sends what is due, at most as many at a time as there are slots, for all owners together. A write that fails is that pod's own: the pod is tried again
+// later, and no other one waits for it. Once the pass is over, or once left says so, the rest is left to the next one.
+func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left func(sent int) bool) {
+	var under sync.WaitGroup
+	defer under.Wait()
+	for i, w := range all {
+		if left != nil && left(i) {
+			return
+		}
+		if !p.due(w) {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		under.Go(func() {
 			defer func() { <-slots }()
-			if err := do(ctx, item); !errors.Is(err, store.ErrGone) {
-				return err
-			}
-			return nil
+			p.writeOne(ctx, w)
 		})
 	}
-	return all.Wait()
+}
+
+// due reports whether the write is to be tried now.
+func (p *pass) due(w write) bool {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	left := p.temper.attempt(p.metas[w.pod].UID, w.step).left(p.metas[w.pod], w.says, p.store.Clock.Now())
+	p.sooner(left)
+	return left <= 0
+}
+
+func (p *pass) writeOne(ctx context.Context, w write) {
+	pod := p.meta(w.pod)
+	written, err := w.do(ctx, pod)
+	if err == nil {
+		p.wrote(w.pod, written)
+	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	a, now := p.temper.attempt(pod.UID, w.step), p.store.Clock.Now()
+	switch {
+	case err == nil && w.says == "":
+		delete(p.temper.attempts, attempted{pod.UID, w.step})
+	case err == nil:
+		a.accepted(w.says, now)
+	case errors.Is(err, store.ErrGone): // the watch says so, too, and a pass comes
+	case ctx.Err() != nil: // the pass is over
+	default:
+		a.failed(pod, fmt.Errorf("pod %s: %s: %w", w.pod, w.step, err), now)
+		p.sooner(a.until.Sub(now))
+		p.fail(w.step, a.err)
+	}
+}
+
+// fail counts an error that ends no pass.
+func (p *pass) fail(of step, err error) {
+	p.metrics.failed.WithLabelValues(string(of)).Inc()
+	if errors.Is(err, store.ErrConflict) {
+		p.metrics.conflicts.Inc()
+	}
+	if errors.As(err, new(*store.ForbiddenError)) {
+		p.forbidden = err
+	}
+	p.log.V(1).Info("a write failed, and comes again", "step", string(of), "detail", err.Error())
 }
 
 // wrote takes in the answer to a write.
@@ -60,66 +132,66 @@ func (p *pass) meta(name string) *podMeta {
 	return p.metas[name]
 }
 
-// swap writes a receipt on a pod, whatever that says.
-func (p *pass) swap(ctx context.Context, name string, next receipt.Receipt) error {
-	meta := p.meta(name)
-	next.UID, next.Owner, next.Write = string(meta.UID), p.ref.String(), receipt.Draw()
-	written, err := p.store.Take(ctx, meta, next)
-	if err != nil {
-		return fmt.Errorf("pod %s: %w", name, err)
+// swap is a write of a receipt, whatever that says.
+func (p *pass) swap(name string, of step, says string, next receipt.Receipt) write {
+	return write{pod: name, step: of, says: says, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+		next.UID, next.Owner, next.Write = string(pod.UID), p.ref.String(), receipt.Draw()
+		return p.store.Take(ctx, pod, next)
+	}}
+}
+
+// take is T2, and withdraws locks. While the map cannot be written, no pod takes anything new.
+func (p *pass) take(ctx context.Context, d heart.Decision) (bool, error) {
+	p.planned(d.Plan)
+	var all []write
+	for _, t := range d.Take {
+		if !p.keeps || p.pod(t.Pod).Receipt.Locked() || t.Begun {
+			all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: t.ID}}))
+		}
 	}
-	p.wrote(name, written)
-	return nil
+	all = append(all, p.withdraws(d.Withdraw)...)
+	p.write(ctx, p.slots, all, nil)
+	return len(all) > 0, nil
 }
 
-// take is T2.
-func (p *pass) take(ctx context.Context, takes []heart.Take) error {
-	return each(ctx, p.slots, takes, func(ctx context.Context, t heart.Take) error {
-		return p.swap(ctx, t.Pod, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: t.ID}})
-	})
-}
-
-func (p *pass) withdraw(ctx context.Context, names []string) error {
-	return each(ctx, p.slots, names, func(ctx context.Context, name string) error {
-		return p.swap(ctx, name, receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()})
-	})
-}
-
-// begin has programs begin under what T3 confirmed.
-func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
-	return each(ctx, p.slots, begins, func(ctx context.Context, b heart.Begin) error {
-		meta := p.meta(b.Pod)
-		next := receipt.Receipt{
-			UID: string(meta.UID), Owner: p.ref.String(), State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Write: receipt.Draw(),
-		}
-		written, err := p.store.Begin(ctx, meta, next, annotations(b.Words), b.Gated)
-		if err != nil {
-			return fmt.Errorf("pod %s: begin: %w", b.Pod, err)
-		}
-		p.wrote(b.Pod, written)
-		p.metrics.began(p.store.Clock.Now().Sub(meta.CreationTimestamp.Time))
-		return nil
-	})
-}
-
-// publish tells running pods what changed.
-func (p *pass) publish(ctx context.Context, all []heart.Publish) error {
-	now := p.store.Clock.Now()
-	due := p.temper.due(all, p.metas, now)
-	if len(due) < len(all) {
-		p.sooner(p.temper.untold.Left(now))
+func (p *pass) withdraws(names []string) (all []write) {
+	for _, name := range names {
+		all = append(all, p.swap(name, stepWithdraw, "", receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()}))
 	}
-	err := each(ctx, p.slots, due, func(ctx context.Context, b heart.Publish) error {
-		meta := p.meta(b.Pod)
-		written, err := p.store.Publish(ctx, meta, annotations(b.Words))
-		if err != nil {
-			return fmt.Errorf("pod %s: tell the count: %w", b.Pod, err)
-		}
-		p.wrote(b.Pod, written)
-		return nil
-	})
-	p.temper.published(due, p.written, now)
-	return err
+	return all
+}
+
+// begin has programs begin under what T3 confirmed, and withdraws what it did not.
+func (p *pass) begin(ctx context.Context, d heart.Decision) (bool, error) {
+	var all []write
+	for _, b := range d.Begin {
+		all = append(all, write{pod: b.Pod, step: stepBegin, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+			next := receipt.Receipt{
+				UID: string(pod.UID), Owner: p.ref.String(), State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Write: receipt.Draw(),
+			}
+			written, err := p.store.Begin(ctx, pod, next, annotations(b.Words), b.Gated)
+			if err == nil {
+				p.metrics.began(p.store.Clock.Now().Sub(pod.CreationTimestamp.Time))
+			}
+			return written, err
+		}})
+	}
+	all = append(all, p.withdraws(d.Withdraw)...)
+	p.write(ctx, p.slots, all, nil)
+	return len(all) > 0, nil
+}
+
+// say tells running pods what changed, and processes what is proposed to them. What these write then is news, so nothing is decided again here.
+func (p *pass) say(ctx context.Context, d heart.Decision) (bool, error) {
+	var all []write
+	for _, b := range d.Publish {
+		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Words.ID, b.Words.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+			return p.store.Publish(ctx, pod, annotations(b.Words))
+		}})
+	}
+	p.write(ctx, p.slots, all, nil)
+	p.propose(ctx, d.Propose)
+	return false, nil
 }
 
 func annotations(w heart.Words) map[string]string {

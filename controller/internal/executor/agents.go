@@ -2,13 +2,10 @@ package executor
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -48,28 +45,6 @@ type seenAgent struct {
 	receipt receipt.Receipt
 	settled bool
 	failed  time.Time
-	// wrote is what it was told last. A write that is undone each time is not repeated each time at once: the next one comes at until.
-	wrote  string
-	undone pace.Undone
-	until  time.Time
-}
-
-// damped returns for how long the agent is not told this.
-func (s *seenAgent) damped(text string, now time.Time) time.Duration {
-	if text != s.wrote {
-		return 0
-	}
-	return s.until.Sub(now)
-}
-
-// told takes in that the agent was told this. If it is what it was told before, that write was undone.
-func (s *seenAgent) told(text string, now time.Time) {
-	s.until = time.Time{}
-	if text == s.wrote {
-		s.undone.Again(now)
-		s.until = now.Add(s.undone.Damping())
-	}
-	s.wrote = text
 }
 
 type holder struct {
@@ -191,66 +166,32 @@ func (p *pass) planned(d proposal.Decision) {
 }
 
 // propose tells processes what is proposed to them.
-func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
-	agents, now := p.temper.memory.agents, p.store.Clock.Now()
-	all = slices.DeleteFunc(all, func(b heart.Propose) bool {
-		s := agents[b.Next.UID]
-		left := s.damped(b.Next.Encode(), now)
-		p.sooner(left)
-		return left > 0
-	})
-	if rest := slices.IndexFunc(all, func(b heart.Propose) bool { return b.Text == "" }); rest >= 0 && len(all) > rest+batch {
-		all = all[:rest+batch]
+func (p *pass) propose(ctx context.Context, proposals []heart.Propose) {
+	if rest := slices.IndexFunc(proposals, func(b heart.Propose) bool { return b.Text == "" }); rest >= 0 && len(proposals) > rest+batch {
+		proposals = proposals[:rest+batch]
 		p.sooner(soon)
 	}
-	return p.inTurn(ctx, all, func(ctx context.Context, b heart.Propose) error {
-		meta := p.meta(b.Pod)
-		written, err := p.store.SetProposal(ctx, meta, b.Text, b.Next)
-		if errors.Is(err, store.ErrConflict) {
-			p.metrics.conflicts.Inc()
-			p.writing.Lock()
-			defer p.writing.Unlock()
-			p.sooner(changedAfter)
-			return nil // its process wrote the receipt, or its kubelet the status, for which no pass comes: no other pod is to wait for that
+	rest, all := len(proposals), make([]write, 0, len(proposals))
+	for i, b := range proposals {
+		if b.CanWait() {
+			rest = min(rest, i)
 		}
-		if err == nil || errors.Is(err, store.ErrNotKept) {
-			p.told(b.Next, now)
-		}
-		if err != nil {
-			return fmt.Errorf("pod %s: tell its process: %w", b.Pod, err)
-		}
-		if was, _ := receipt.ProposalOf(meta); was.Confirmed == nil && b.Text != "" && !b.Next.Confirmed.Slot {
-			p.metrics.began(p.store.Clock.Now().Sub(meta.CreationTimestamp.Time))
-		}
-		p.wrote(b.Pod, written)
-		return nil
-	})
+		all = append(all, write{pod: b.Pod, step: stepPropose, says: b.Next.Encode(), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+			written, err := p.store.SetProposal(ctx, pod, b.Text, b.Next)
+			if was, _ := receipt.ProposalOf(pod); err == nil && was.Confirmed == nil && b.Text != "" && !b.Next.Confirmed.Slot {
+				p.metrics.began(p.store.Clock.Now().Sub(pod.CreationTimestamp.Time))
+			}
+			return written, err
+		}})
+	}
+	p.inTurn(ctx, all, rest)
 }
 
 // inTurn tells processes first what cannot wait, and then the rest. Once there is news of the owner, it leaves the rest to the next pass: the news may be
 // about an idle partition. It tells a few processes in any case, because news may come without end.
-func (p *pass) inTurn(ctx context.Context, all []heart.Propose, say func(context.Context, heart.Propose) error) error {
-	rest := slices.IndexFunc(all, heart.Propose.CanWait)
-	if rest < 0 {
-		rest = len(all)
-	}
-	err := each(ctx, p.slots, all[:rest], say)
-	var said atomic.Int32
-	return errors.Join(err, each(ctx, p.slow, all[rest:], func(ctx context.Context, b heart.Propose) error {
-		if said.Add(1) > few && p.temper.news.Load() != p.heard {
-			return nil
-		}
-		return say(ctx, b)
-	}))
-}
-
-// told takes in what an agent was told.
-func (p *pass) told(next receipt.Proposal, now time.Time) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	s := p.temper.memory.agents[next.UID]
-	s.told(next.Encode(), now)
-	p.temper.memory.agents[next.UID] = s
+func (p *pass) inTurn(ctx context.Context, all []write, rest int) {
+	p.write(ctx, p.slots, all[:rest], nil)
+	p.write(ctx, p.slow, all[rest:], func(sent int) bool { return sent >= few && p.temper.news.Load() != p.heard })
 }
 
 // pod finds a pod of the world by its name, nil if it is not there.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -23,25 +24,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
-
-// Two controllers that disagree undo what the other one tells an agent. So does a tool that removes it.
-func TestWhatIsUndoneIsToldAgainLaterEachTime(t *testing.T) {
-	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
-	end := now.Add(time.Minute)
-	var s seenAgent
-	for ; now.Before(end); now = now.Add(50 * time.Millisecond) {
-		if s.damped("slots", now) <= 0 {
-			s.told("slots", now)
-			writes++
-		}
-	}
-	if writes < 5 || writes > 20 {
-		t.Errorf("%d writes in a minute", writes)
-	}
-	if left := s.damped("rollout", now); left > 0 {
-		t.Errorf("something else is told in %s", left)
-	}
-}
 
 // The controller confirms each lock once. What only gives, or notes tokens, needs no T3, and what a new process writes does.
 func TestWhichReceiptsNeedT3(t *testing.T) {
@@ -93,7 +75,7 @@ func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
 	for i := range 3 * few {
 		w.Pods = append(w.Pods, heart.Pod{Agent: true, Told: true, Pod: proposal.Pod{Name: strconv.Itoa(i), Owned: true}})
 	}
-	all := heart.Decide(w).Propose
+	told := 0
 	for what, c := range map[string]struct {
 		before, meanwhile int64
 		want              int
@@ -101,16 +83,20 @@ func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
 		"none": {0, 0, 3 * few}, "while the first is told": {0, 1, few}, "news that never ends": {1, 1, few},
 	} {
 		p := passOf(t, nil)
-		p.slots, p.slow = make(chan struct{}, 1), make(chan struct{}, 1)
+		p.slots, p.slow, p.metrics = make(chan struct{}, 1), make(chan struct{}, 1), NewMetrics(time.Now)
 		p.temper.news.Add(c.before)
-		told := 0
-		err := p.inTurn(t.Context(), all, func(context.Context, heart.Propose) error {
-			told++
-			p.temper.news.Add(c.meanwhile)
-			return nil
-		})
-		if err != nil || told != c.want {
-			t.Errorf("%s: %d of %d are told, want %d (%v)", what, told, len(all), c.want, err)
+		told = 0
+		all := make([]write, 0, len(w.Pods))
+		for _, q := range w.Pods {
+			p.metas[q.Name] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: q.Name, UID: types.UID(q.Name)}}
+			all = append(all, write{pod: q.Name, step: stepPropose, says: "this", do: func(_ context.Context, pod *podMeta) (*podMeta, error) {
+				told++
+				p.temper.news.Add(c.meanwhile)
+				return pod, nil
+			}})
+		}
+		if p.inTurn(t.Context(), all, 0); told != c.want {
+			t.Errorf("%s: %d of %d are told, want %d", what, told, len(all), c.want)
 		}
 	}
 }
@@ -126,8 +112,8 @@ func (a refusal) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
 }
 
-// refused is a pass that knows pod a, whose writes are all answered so.
-func refused(t *testing.T, answer refusal) *pass {
+// refusedPass is a pass that knows pod a, whose writes are all answered so.
+func refusedPass(t *testing.T, answer refusal) *pass {
 	t.Helper()
 	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: answer}, clock.RealClock{})
 	if err != nil {
@@ -142,20 +128,14 @@ func refused(t *testing.T, answer refusal) *pass {
 // A kubelet writes the status of a pod, of which no pass hears. That a pod is gone, the watch says, too.
 func TestAnAgentWhosePodChangedMeanwhileIsToldAgain(t *testing.T) {
 	for again, answer := range map[bool]refusal{true: {http.StatusConflict, metav1.StatusReasonConflict}, false: {http.StatusNotFound, metav1.StatusReasonNotFound}} {
-		p := refused(t, answer)
-		if err := p.propose(t.Context(), []heart.Propose{{Pod: "a", Next: receipt.Proposal{UID: "u", Share: receipt.Nothing()}}}); err != nil {
-			t.Error(err)
-		}
+		p := refusedPass(t, answer)
+		p.propose(t.Context(), []heart.Propose{{Pod: "a", Next: receipt.Proposal{UID: "u", Share: receipt.Nothing()}}})
 		if (p.after > 0) != again {
 			t.Errorf("%s: the next pass comes after %s", answer.reason, p.after)
 		}
-	}
-}
-
-func TestAPodThatIsGoneFailsNoPass(t *testing.T) {
-	p := refused(t, refusal{http.StatusNotFound, metav1.StatusReasonNotFound})
-	if err := p.publish(t.Context(), []heart.Publish{{Pod: "a"}}); err != nil {
-		t.Error(err)
+		if len(p.temper.attempts) == 0 || p.temper.refuses("u") != nil {
+			t.Errorf("%s: the pod counts as refused", answer.reason)
+		}
 	}
 }
 

@@ -20,10 +20,18 @@ import (
 // mostOnly is how many slots T3 lists by their labels. For more, it lists all.
 const mostOnly = 64
 
-// confirm is T3: one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the
-// owner's ids, and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not
-// older than the first.
-func (p *pass) confirm(ctx context.Context, which store.Sought) error {
+// confirm is T3, if something is to be confirmed.
+func (p *pass) confirm(ctx context.Context, d heart.Decision) (bool, error) {
+	if !d.Confirm {
+		return false, nil
+	}
+	return true, p.evidence(ctx, store.Sought{IDs: d.Only, Since: p.newest()})
+}
+
+// evidence is one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the owner's ids,
+// and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not older than the
+// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for.
+func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	if which.Former = p.former; len(which.IDs) > mostOnly || len(p.former) > 0 {
 		which.IDs = nil
 	}
@@ -43,7 +51,7 @@ func (p *pass) confirm(ctx context.Context, which store.Sought) error {
 	if p.strange { // or the cache is behind, so the next pass lists, too
 		err = p.lookOutside(ctx)
 	}
-	p.world.Locks = locks
+	p.world.Locks, p.world.Asked = locks, which.IDs
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,9 +23,12 @@ const (
 	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster. few is how many more tell processes what can
 	// wait, so that nothing urgent queues behind that.
 	inFlight, few = 32, 8
-	// refusedAfter is when a removal that a budget refused is tried again, mixedAfter when pods that the cache does not have are listed again while
-	// something is to come, and changedAfter when an agent is told again whose pod has changed meanwhile.
-	refusedAfter, mixedAfter, changedAfter = 5 * time.Second, 2 * time.Second, 2 * time.Second
+	// refusedAfter: retry a removal that a budget refused.
+	refusedAfter = 5 * time.Second
+	// mixedAfter: list pods that the cache does not have again while something is to come.
+	mixedAfter = 2 * time.Second
+	// passWithin bounds a pass. What is left then is the next one's.
+	passWithin = time.Minute
 	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
 	unheardAfter = 20 * time.Second
 	// goneAfter is when the controller looks whether pods that the cache does not have are gone, which no watch shows. With its jitter it ends before the
@@ -63,10 +65,7 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if err != nil || !known {
 		return reconcile.Result{}, err
 	}
-	t := x.temper(ref)
-	result, err := x.reconcile(ctx, ref, t)
-	x.tellForbidden(ctx, ref, t, err)
-	return result, err
+	return x.reconcile(ctx, ref, x.temper(ref))
 }
 
 func (x *Executor) reconcile(ctx context.Context, ref store.Ref, t *temper) (reconcile.Result, error) {
@@ -77,6 +76,7 @@ func (x *Executor) reconcile(ctx context.Context, ref store.Ref, t *temper) (rec
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
+		x.tellForbidden(ctx, ref, t, err)
 		return reconcile.Result{}, err
 	}
 	p := &pass{
@@ -84,18 +84,23 @@ func (x *Executor) reconcile(ctx context.Context, ref store.Ref, t *temper) (rec
 		log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace),
 	}
 	err = p.run(ctx)
-	if errors.Is(err, store.ErrConflict) {
-		x.metrics.conflicts.Inc()
-	}
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
+	x.tellForbidden(ctx, ref, t, errors.Join(err, p.forbidden))
+	switch {
+	case err == nil:
+		t.failures.Reset()
+	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone):
 		t.read = store.Owner{}
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
-		return reconcile.Result{RequeueAfter: p.temper.conflicts.Next()}, nil
+		p.sooner(t.failures.Next())
+	case p.after == 0 || p.after >= lastRetry: // the queue comes again as soon
+		return reconcile.Result{}, err
+	default:
+		// Log: a pass over a workload failed in part; it comes again at the time that it would have come at, or sooner.
+		// Do: what the error says.
+		p.log.Error(err, "a pass failed")
+		p.sooner(t.failures.Next())
 	}
-	if err == nil {
-		p.temper.conflicts.Reset()
-	}
-	return reconcile.Result{RequeueAfter: p.after}, err
+	return reconcile.Result{RequeueAfter: p.after}, nil
 }
 
 // owner returns the owner. One of a kind whose generation counts annotations is read again only when that has grown.
@@ -139,87 +144,86 @@ type pass struct {
 	former []string
 	// strange says that T3 showed a lock of a pod that neither the cache nor the map has.
 	strange bool
-	after   time.Duration
+	// keeps: the map stays as it is in this pass, because its write failed or is put off.
+	keeps bool
+	// forbidden is an error about a right that the controller lacks, of a write that failed.
+	forbidden error
+	// after is when the next pass comes, 0 if nothing but news brings it.
+	after time.Duration
 }
 
-// run does everything that is to be done by what is known: plan, T2, T3, Begin, the count, removals.
+// run does everything that is to be done by what is known: plan, T2, T3, Begin, the count, removals. Each step has a decision on what the one before has
+// left, and an error of one keeps no other one from its work.
 func (p *pass) run(ctx context.Context) error {
-	if err := p.look(ctx); err != nil {
+	within, cancel := context.WithTimeout(ctx, passWithin)
+	defer cancel()
+	if err := p.look(within); err != nil {
 		return err
 	}
 	if len(p.world.Pods) == 0 && len(p.owner.Record.State.Slots) == 0 {
 		p.metrics.forget(p.ref)
 		return nil
 	}
-	d, damped, err := p.plan(ctx)
-	if err != nil || damped {
-		return err
-	}
-	p.planned(d.Plan)
-	if left := p.temper.clashes.Left(p.store.Clock.Now()); left > 0 { // what T3 has taken from a pod is taken again later
-		p.sooner(left)
-		d.Take = slices.DeleteFunc(d.Take, func(t heart.Take) bool { return !t.Begun })
-	}
-	if left := p.temper.unkept.Left(p.store.Clock.Now()); left > 0 {
-		p.sooner(left)
-		d.Take = nil
-	}
-	if len(d.Take)+len(d.Withdraw) > 0 {
-		err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
-		p.temper.took(d.Take, p.written, p.store.Clock.Now(), err)
-		d = heart.Decide(p.world)
-	}
-	if d.Confirm {
-		if err := p.confirm(ctx, store.Sought{IDs: d.Only, Since: p.newest()}); err != nil {
-			return err
+	d, err := heart.Decide(p.world), error(nil)
+	for _, step := range []func(context.Context, heart.Decision) (bool, error){p.plan, p.take, p.confirm, p.begin, p.replan, p.say, p.remove} {
+		did, wrong := step(within, d)
+		if did {
+			d = heart.Decide(p.world)
 		}
-		d = heart.Decide(p.world)
-		if len(d.Withdraw) > 0 {
-			p.temper.clashes.Again(p.store.Clock.Now())
-		}
-		err = errors.Join(err, p.begin(ctx, d.Begin), p.withdraw(ctx, d.Withdraw))
-		if p.strange { // only a plan that knows the pod proposes its slot to no other one
-			_, _, wrong := p.plan(ctx)
-			err = errors.Join(err, wrong)
-		}
+		err = errors.Join(err, wrong)
 	}
-	err = errors.Join(err, p.publish(ctx, d.Publish), p.propose(ctx, d.Propose), p.caughtUp(ctx))
+	if within.Err() != nil || d.Confirm && err == nil {
+		p.sooner(soon)
+	}
+	err = errors.Join(err, p.caughtUp(ctx))
 	p.rest(ctx, d)
-	if err == nil && len(d.Remove) > 0 {
-		err = p.remove(ctx)
-	}
 	p.tell(ctx, d)
 	return err
 }
 
-// plan decides, and writes the map.
-func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err error) {
-	d = heart.Decide(p.world)
+// plan writes the map.
+func (p *pass) plan(ctx context.Context, d heart.Decision) (did bool, err error) {
 	if d.Plan.Next != nil && !p.temper.listed { // a process that begins knows of no pods that wait outside of the cache
 		if err := p.lookOutside(ctx); err != nil {
-			return d, false, err
+			return p.keep(), err
 		}
-		d = heart.Decide(p.world)
+		d, did = heart.Decide(p.world), true
 	}
 	if d.Failing {
 		p.sooner(p.temper.failing.Left(p.world.Now))
 	}
 	if d.Plan.Next == nil {
-		return d, false, nil
+		p.temper.unwritten = nil
+		return did, nil
 	}
 	if left := p.temper.damped(p.store.Clock.Now()); left > 0 {
 		p.sooner(left)
-		return d, true, nil
+		return p.keep(), nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
 	p.temper.proposed(p.owner.Record.State, d, p.store.Clock.Now(), err)
-	if err != nil {
+	if p.temper.unwritten = err; err != nil {
+		p.fail(stepMap, err)
 		p.temper.read = store.Owner{}
-		return d, false, fmt.Errorf("plan: %w", err)
+		return p.keep(), fmt.Errorf("plan: %w", err)
 	}
 	p.owner, p.temper.read = written, written
 	p.world.Owner = p.ownerOf()
-	return heart.Decide(p.world), false, nil
+	return true, nil
+}
+
+// keep has the rest of the pass go by the map as it stands.
+func (p *pass) keep() (did bool) {
+	p.keeps, p.world.Keeps = true, true
+	return true
+}
+
+// replan plans for pods that T3 showed and the plan did not know: no plan proposes their slots to others then.
+func (p *pass) replan(ctx context.Context, d heart.Decision) (bool, error) {
+	if !p.strange || p.keeps {
+		return false, nil
+	}
+	return p.plan(ctx, d)
 }
 
 // rest says when the owner is looked at again if nothing happens.

@@ -39,9 +39,7 @@ func (p *pass) look(ctx context.Context) error {
 		lists = append(lists, list)
 	}
 	p.see(lists...)
-	if len(p.temper.wroteOn) > 2*len(p.metas) { // most of these pods are gone
-		clear(p.temper.wroteOn)
-	}
+	p.temper.recall(p.metas)
 	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
 		p.recall()
 		return nil
@@ -136,7 +134,7 @@ func (p *pass) see(lists ...*corev1.PodList) {
 	if o.Revision = p.current; !p.ref.Rolls() {
 		o.Revision = string(p.owner.UID)
 	}
-	p.world = heart.World{Owner: o, Now: p.store.Clock.Now()}
+	p.world = heart.World{Owner: o, Now: p.store.Clock.Now(), Keeps: p.keeps}
 	for _, list := range lists {
 		for i := range list.Items {
 			p.seeOne(&list.Items[i])
@@ -155,6 +153,7 @@ func (p *pass) seeOne(pod *corev1.Pod) {
 		return
 	}
 	if q := p.podOf(pod); q.Owned || q.Receipt.Locked() || p.runsHere(pod) {
+		q.Refused = p.temper.refuses(pod.UID) != nil
 		p.metas[pod.Name] = &podMeta{ObjectMeta: pod.ObjectMeta}
 		p.world.Pods = append(p.world.Pods, q)
 	}

@@ -121,12 +121,12 @@ func TestANewLeaderLooksForPodsThatTheCacheDoesNotHaveBeforeItGivesASlot(t *test
 		"an old pod waits": {[]corev1.Pod{{ObjectMeta: made}, {ObjectMeta: old}}, false},
 		"no other pods":    {[]corev1.Pod{{ObjectMeta: made}}, true},
 	} {
-		p := refused(t, refusal{http.StatusConflict, metav1.StatusReasonConflict}) // nothing is written
+		p := refusedPass(t, refusal{http.StatusConflict, metav1.StatusReasonConflict}) // nothing is written
 		p.server, p.cache, p.owner.Count = pods{all: others.listed}, pods{all: []corev1.Pod{{ObjectMeta: made}}}, 1
 		if err := p.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := p.plan(t.Context()); (err != nil) != others.writes {
+		if _, err := p.plan(t.Context(), heart.Decide(p.world)); (err != nil) != others.writes {
 			t.Errorf("%s: the map is to be written: %v (%v)", what, err != nil, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Metrics are what the controller counts.
 type Metrics struct {
 	assigned           prometheus.Histogram
-	removals           *prometheus.CounterVec
+	removals, failed   *prometheus.CounterVec
 	refused, conflicts prometheus.Counter
 	gated, oldest      *prometheus.Desc
 	now                func() time.Time
@@ -36,8 +36,11 @@ func NewMetrics(now func() time.Time) *Metrics {
 			Name: "idalloc_controller_removals_refused_total", Help: "Removals that the API server refused, such as for a PodDisruptionBudget.",
 		}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "idalloc_controller_conflicts_total", Help: "Batches in which an object had changed since it was read.",
+			Name: "idalloc_controller_conflicts_total", Help: "Writes that failed because the object had changed since it was read.",
 		}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "idalloc_controller_failed_writes_total", Help: "Writes that failed and come again, by step.",
+		}, []string{"step"}),
 		gated:  prometheus.NewDesc("idalloc_controller_gated_pods", "Pods that have no id yet, by reason.", []string{"reason"}, nil),
 		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
 		now:    now, waits: map[store.Ref][]heart.Wait{},
@@ -54,7 +57,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (m *Metrics) counted() []prometheus.Collector {
-	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts}
+	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts, m.failed}
 }
 
 // Collect implements prometheus.Collector.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,28 +17,30 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// remove decides once more, on what the API server says now, and removes pods.
-func (p *pass) remove(ctx context.Context) error {
+// remove decides once more, on what the API server says now, and removes pods. While the map cannot be written, no pod would get an id of theirs.
+func (p *pass) remove(ctx context.Context, d heart.Decision) (bool, error) {
+	inVain := func(r heart.Removal) bool { return p.keeps && r.Cause != heart.CauseClashes }
+	if d.Remove = slices.DeleteFunc(d.Remove, inVain); len(d.Remove) == 0 {
+		return false, nil
+	}
 	owner, err := p.store.Get(ctx, p.ref)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", p.ref, err)
+		return false, fmt.Errorf("read %s: %w", p.ref, err)
 	}
 	p.owner, p.temper.read = owner, owner
 	if err := p.revisions(ctx); err != nil {
-		return err
+		return false, err
 	}
 	if err := p.list(ctx); err != nil {
-		return err
+		return false, err
 	}
-	if err := p.confirm(ctx, store.Sought{}); err != nil {
-		return err
+	if err := p.evidence(ctx, store.Sought{}); err != nil {
+		return false, err
 	}
-	for _, r := range heart.Decide(p.world).Remove {
-		if err := p.removeOne(ctx, r); err != nil {
-			return err
-		}
+	for _, r := range slices.DeleteFunc(heart.Decide(p.world).Remove, inVain) {
+		err = errors.Join(err, p.removeOne(ctx, r))
 	}
-	return nil
+	return false, err
 }
 
 // removeOne removes a pod that is as it was read.

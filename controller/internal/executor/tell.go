@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -21,6 +22,8 @@ const (
 	again = 5 * time.Minute
 	// starts is how long a pod may take to become available, or Kubernetes to end an older one, before people are told that others wait for it.
 	starts = time.Minute
+	// mostTold is how many pods of an owner a pass leaves Events about.
+	mostTold = 8
 )
 
 // event leaves an Event. That one cannot be written is no reason to stop.
@@ -51,6 +54,7 @@ func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, rea
 func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	about, stuck := p.owner.About(), map[heart.Reason]int{}
 	p.tellIgnored(ctx)
+	p.tellRefused(ctx)
 	for _, w := range d.Waits {
 		if left := starts - p.world.Now.Sub(w.Since); (w.Reason == heart.ReasonUnavailable || w.Reason == heart.ReasonKept) && left > 0 {
 			p.sooner(left)
@@ -86,6 +90,47 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {
 		p.event(ctx, about, store.EventWarning, "AssignmentTooLarge", large.Error()+": pods without an id wait, those that have one keep it")
 	}
+}
+
+// tellRefused leaves Events about pods that cannot be written, in the words of the API server, and about the map if that cannot be written.
+func (p *pass) tellRefused(ctx context.Context) {
+	count, told, example := 0, 0, ""
+	for i := range p.world.Pods {
+		meta := p.metas[p.world.Pods[i].Name]
+		err := p.temper.refuses(meta.UID)
+		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // of a right or an API server that is away, others tell
+			continue
+		}
+		if count++; count == 1 {
+			example = fmt.Sprintf("pod %s: %s", meta.Name, inWords(err))
+		}
+		if told < mostTold && p.seldom(string(meta.UID), "WriteRefused") {
+			told++
+			// Event: the API server refuses what the controller writes: an admission policy or webhook, or a quota. The pod gets no id, or hears of no new count.
+			// Do: exempt idalloc's keys from what the message names, or delete the pod.
+			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: meta.Name, UID: meta.UID}, store.EventWarning, "WriteRefused",
+				"the API server refuses what idalloc-controller writes on the pod: "+inWords(err))
+		}
+	}
+	about, text := p.owner.About(), ""
+	switch err := p.temper.unwritten; {
+	case refused(err):
+		text = "the API server refuses the map of ids, so no pod gets a new one: " + inWords(err)
+	case count > 0:
+		text = fmt.Sprintf("the API server refuses what idalloc-controller writes on %d pods, such as %s", count, example)
+	}
+	if text != "" && p.seldom(string(about.UID), "WriteRefused") {
+		p.event(ctx, about, store.EventWarning, "WriteRefused", text)
+	}
+}
+
+// inWords returns the API server's own sentence, if the error has one.
+func inWords(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Message != "" {
+		return status.Status().Message
+	}
+	return err.Error()
 }
 
 // tellIgnored leaves an Event about the user's annotations of the owner that make no sense.

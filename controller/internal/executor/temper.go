@@ -2,9 +2,8 @@ package executor
 
 import (
 	"errors"
-	"fmt"
+	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +19,8 @@ import (
 type temper struct {
 	// read is the owner as last read, good until its generation grows.
 	read store.Owner
-	// conflicts is when an owner is tried again of which something changed meanwhile. A watch that is behind shows so for minutes.
-	conflicts *pace.Backoff
+	// failures is when an owner is tried again of which a pass failed, or something changed meanwhile. A watch that is behind shows so for minutes.
+	failures *pace.Backoff
 	// strangers says that the cache lacks a pod that locks a slot or waits for one, such as a pod whose controller is gone. If the plan did not know it, the
 	// map would give its slot to others, and T3 would take it from them each time. Or slots would not seem scarce, and one would go to a pod that never runs.
 	strangers bool
@@ -35,14 +34,11 @@ type temper struct {
 	until  time.Time
 	// failing is how often in a row the map changed only for pods whose programs failed. What else changes for such pods is gathered for the next write.
 	failing pace.Undone
-	// clashes is how often in a row T3 took slots from pods again: what the plan does not know yet, it knows later.
-	clashes pace.Undone
-	// unkept is how often in a row admission or another writer changed a receipt that was written.
-	unkept pace.Undone
-	// wroteOn is what was written last on each pod, by UID. untold is how often in a row another writer removed what a container reads.
-	wroteOn map[types.UID]string
-	untold  pace.Undone
-	memory  memory
+	// unwritten is why the map could not be written last, nil if it could.
+	unwritten error
+	// attempts are what is known of writes on pods.
+	attempts map[attempted]*attempt
+	memory   memory
 	// forbidden is since when the controller lacks a right, zero if it lacks none.
 	forbidden time.Time
 	// news counts what the controller has heard of the owner that it did not tell a process itself.
@@ -54,7 +50,7 @@ func (x *Executor) temper(ref store.Ref) *temper {
 	defer x.mu.Unlock()
 	t := x.tempers[ref]
 	if t == nil {
-		t = &temper{conflicts: pace.New(rand.Float64).Backoff()}
+		t = &temper{failures: pace.New(rand.Float64).Backoff()}
 		x.tempers[ref] = t
 	}
 	return t
@@ -98,47 +94,97 @@ func (t *temper) proposed(is assignment.State, d heart.Decision, now time.Time, 
 	t.wrote = next
 }
 
-// took takes in what T2 wrote. A pod that runs had a receipt, which another writer changed. So it is with one that T2 gave the same slot last.
-func (t *temper) took(takes []heart.Take, written map[string]*podMeta, now time.Time, err error) {
-	undone := errors.Is(err, store.ErrNotKept)
-	for _, take := range takes {
-		undone = take.Begun || t.repeats(written[take.Pod], fmt.Sprint("slot ", take.ID)) || undone
+// attempted is a kind of write on a pod.
+type attempted struct {
+	uid  types.UID
+	step step
+}
+
+// attempt is what is known of a kind of write on a pod. Without it, one that fails is repeated at once.
+type attempt struct {
+	// says is what was written last. What another writer undoes again and again is written later each time.
+	says   string
+	undone pace.Undone
+	// err is why the last try failed, nil if it did not. times is how many failed in a row, and version the pod's resourceVersion at the last one.
+	err     error
+	times   int
+	version string
+	backoff *pace.Backoff // nil before the first failure
+	until   time.Time
+}
+
+// stubborn is after how many tries a pod counts as one that cannot be written, whatever the errors are. After a few conflicts with a pod that changes
+// all the time, its news brings no new try any more.
+const stubborn = 6
+
+// attempt returns what is known of a kind of write on a pod. The result is changed under the lock of the pass.
+func (t *temper) attempt(uid types.UID, of step) *attempt {
+	key := attempted{uid, of}
+	if t.attempts[key] == nil {
+		if t.attempts == nil {
+			t.attempts = map[attempted]*attempt{}
+		}
+		t.attempts[key] = &attempt{}
 	}
-	if undone {
-		t.unkept.Again(now)
+	return t.attempts[key]
+}
+
+// left returns for how long this is not to be written on the pod.
+func (a *attempt) left(pod *podMeta, says string, now time.Time) time.Duration {
+	switch {
+	case a.err == nil && a.says == says && says != "":
+		return a.undone.Left(now)
+	case a.err == nil, errors.Is(a.err, store.ErrConflict) && a.times < stubborn && a.version != pod.ResourceVersion:
+		return 0
+	}
+	return a.until.Sub(now)
+}
+
+func (a *attempt) accepted(says string, now time.Time) {
+	if a.says == says {
+		a.undone.Again(now)
+	}
+	a.says, a.err, a.times, a.backoff = says, nil, 0, nil
+}
+
+func (a *attempt) failed(pod *podMeta, err error, now time.Time) {
+	if a.backoff == nil {
+		a.backoff = pace.New(rand.Float64).Backoff()
+	}
+	a.err, a.version, a.until = err, pod.ResourceVersion, now.Add(a.backoff.Next())
+	if a.times++; a.times >= stubborn { // one pass serves many such pods
+		a.until = a.until.Truncate(time.Second).Add(time.Second)
 	}
 }
 
-// due leaves out what another writer removed again, if that is to wait.
-func (t *temper) due(all []heart.Publish, metas map[string]*podMeta, now time.Time) []heart.Publish {
-	if t.untold.Left(now) <= 0 {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(b heart.Publish) bool { return t.wroteOn[metas[b.Pod].UID] == wordsOf(b) })
+// refused reports whether the write cannot be done, as far as that can be known.
+func (a *attempt) refused() bool {
+	return a.err != nil && (a.times >= stubborn || refused(a.err))
 }
 
-// published takes in what pods were told.
-func (t *temper) published(all []heart.Publish, written map[string]*podMeta, now time.Time) {
-	undone := false
-	for _, b := range all {
-		undone = t.repeats(written[b.Pod], wordsOf(b)) || undone
-	}
-	if undone {
-		t.untold.Again(now)
-	}
+// refused reports whether the API server refuses what is written.
+func refused(err error) bool {
+	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrNotKept)
 }
 
-func wordsOf(b heart.Publish) string { return "id " + b.Words.ID + " of " + b.Words.Count }
+// refuses returns why a write on the pod is refused, nil if none is.
+func (t *temper) refuses(uid types.UID) error {
+	for _, of := range []step{stepTake, stepBegin, stepCount, stepPropose} {
+		if a := t.attempts[attempted{uid, of}]; a != nil && a.refused() {
+			return a.err
+		}
+	}
+	return nil
+}
 
-// repeats takes in what was written on a pod, nil if that failed, and reports whether it is what was written there last.
-func (t *temper) repeats(pod *podMeta, what string) bool {
-	if pod == nil {
-		return false
+// recall forgets what was tried on pods that are gone.
+func (t *temper) recall(metas map[string]*podMeta) {
+	if len(t.attempts) == 0 {
+		return
 	}
-	if t.wroteOn == nil {
-		t.wroteOn = map[types.UID]string{}
+	live := make(map[types.UID]bool, len(metas))
+	for _, meta := range metas {
+		live[meta.UID] = true
 	}
-	was := t.wroteOn[pod.UID]
-	t.wroteOn[pod.UID] = what
-	return was == what
+	maps.DeleteFunc(t.attempts, func(key attempted, _ *attempt) bool { return !live[key.uid] })
 }

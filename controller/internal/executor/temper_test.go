@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -115,55 +116,59 @@ func TestAMapThatAPeerWritesIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// A program that removes what pods do not have by their template meets each write of a receipt, whether the pod runs or not. Pods that begin one after the
-// other wait for none, and neither does one whose receipt was not written or that gets another slot.
-func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
-	a := map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}}}
-	for name, c := range map[string]struct {
-		takes   func(i int) (heart.Take, map[string]*podMeta)
-		delayed bool
-	}{
-		"it runs":           {func(int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a", Begun: true}, nil }, true},
-		"it has not begun":  {func(int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a"}, a }, true},
-		"it is not written": {func(int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a"}, nil }, false},
-		"another slot":      {func(i int) (heart.Take, map[string]*podMeta) { return heart.Take{Pod: "a", ID: i}, a }, false},
-		"another pod": {func(i int) (heart.Take, map[string]*podMeta) {
-			return heart.Take{Pod: "a"}, map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: types.UID(strconv.Itoa(i))}}}
-		}, false},
-	} {
-		now, writes, tries := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0, 0
-		var k temper
-		for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
-			if tries++; k.unkept.Left(now) <= 0 {
-				take, written := c.takes(writes)
-				k.took([]heart.Take{take}, written, now, nil)
-				writes++
-			}
-		}
-		if writes < 5 || writes > 20 && c.delayed || writes < tries && !c.delayed {
-			t.Errorf("%s: %d writes in a minute", name, writes)
-		}
-	}
-}
-
-// It meets what the container of a pod reads, too. Other pods hear of a new count at once.
-func TestWordsThatAreRemovedAgainAndAgainAreWrittenLaterEachTime(t *testing.T) {
-	metas := map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, "b": {ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}}
-	tell := func(pod, count string) heart.Publish {
-		return heart.Publish{Pod: pod, Words: heart.Words{ID: "0", Count: count}}
-	}
+// A program that removes what pods do not have by their template meets each write on a pod: of a receipt, of what its container reads, of what an agent is told.
+// Two controllers that disagree do the same. What says something else comes at once, and so does a write on another pod.
+func TestWhatIsUndoneAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
 	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
 	var k temper
+	pod := &podMeta{}
 	for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
-		due := k.due([]heart.Publish{tell("a", "3")}, metas, now)
-		k.published(due, metas, now)
-		writes += len(due)
+		if a := k.attempt("a", stepCount); a.left(pod, "id 0 of 3", now) <= 0 {
+			a.accepted("id 0 of 3", now)
+			writes++
+		}
 	}
 	if writes < 5 || writes > 20 {
 		t.Errorf("%d writes in a minute", writes)
 	}
-	if due := k.due([]heart.Publish{tell("a", "4"), tell("b", "3")}, metas, now); len(due) != 2 {
-		t.Errorf("of a new count for one and the first for another, %v are due", due)
+	if left := k.attempt("a", stepCount).left(pod, "id 0 of 4", now); left > 0 {
+		t.Errorf("a new count is told in %s", left)
+	}
+	for key, of := range map[types.UID]step{"a": stepTake, "b": stepCount} {
+		if left := k.attempt(key, of).left(pod, "id 0 of 3", now); left > 0 {
+			t.Errorf("pod %s, %s: it is written in %s", key, of, left)
+		}
+	}
+}
+
+// What fails is tried again ever later, and at least every ten seconds: what refuses it may be gone. A pod that has changed since a conflict is written at once, but
+// not one that changes all the time.
+func TestAWriteThatFailsIsTriedAgainLaterEachTime(t *testing.T) {
+	for err, c := range map[error]struct{ least, most int }{
+		store.ErrRefused: {10, 30}, store.ErrAmbiguous: {10, 30}, store.ErrConflict: {10, 30},
+	} {
+		now, tries, last := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0, time.Time{}
+		var a attempt
+		for end := now.Add(90 * time.Second); now.Before(end); now = now.Add(10 * time.Millisecond) {
+			pod := &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(tries)}}
+			if a.left(pod, "", now) > 0 {
+				continue
+			}
+			if tries++; now.Sub(last) > pace.MaxDelay+time.Second+10*time.Millisecond && !last.IsZero() {
+				t.Errorf("%v: a try came after %s", err, now.Sub(last))
+			}
+			a.failed(pod, err, now)
+			last = now
+		}
+		if tries < c.least || tries > c.most || !a.refused() {
+			t.Errorf("%v: %d tries in 90 seconds, refused: %v", err, tries, a.refused())
+		}
+	}
+	var a attempt
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	old, changed := &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}
+	if a.failed(old, store.ErrConflict, now); a.left(old, "", now) <= 0 || a.left(changed, "", now) > 0 || a.refused() {
+		t.Errorf("after one conflict it waits for %s, and for %s once it is news", a.left(old, "", now), a.left(changed, "", now))
 	}
 }
 

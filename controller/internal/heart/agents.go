@@ -78,7 +78,7 @@ func (v *view) agent(p *pod) {
 	if v.unconfirmed(p) {
 		lock, shown := v.byPod[p.Name]
 		switch {
-		case v.w.Locks == nil: // one write is to say both
+		case !v.answered(p): // one write is to say both
 			v.confirms(p)
 			return
 		case shown && lock.UID == p.UID && lock.Text == p.Text: // otherwise what is known of the pod is old, and news is on its way

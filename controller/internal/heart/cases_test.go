@@ -78,6 +78,18 @@ func (w *World) read(line string) error {
 	case "rests":
 		w.Rests = true
 		return nil
+	case "keeps":
+		w.Keeps = true
+		return nil
+	case "asked":
+		for word := range strings.FieldsSeq(rest) {
+			id, err := strconv.Atoi(word)
+			if err != nil {
+				return err
+			}
+			w.Asked = append(w.Asked, id)
+		}
+		return nil
 	}
 	return fmt.Errorf("unknown word %q", first)
 }
@@ -171,7 +183,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	}
 	flags := map[string]*bool{
 		"hidden": &p.Hidden, "other-gates": &p.OtherGates, "hands-over": &p.Receipt.HandsOver, "strict": &p.Receipt.Strict, "settled": &p.Settled,
-		"condemned": &p.Condemned, "stood-back": &p.StoodBack,
+		"condemned": &p.Condemned, "stood-back": &p.StoodBack, "refused": &p.Refused,
 	}
 	if flag := flags[first]; flag != nil {
 		*flag = true

@@ -20,7 +20,7 @@ func Decide(w World) Decision {
 	if v.d.Plan.Next == nil && len(in.State.Handover) < len(v.next.Handover) {
 		v.d.Plan.Next = &in.State
 	}
-	if v.d.Failing = v.failing(); v.d.Failing && w.Rests {
+	if v.d.Failing = v.failing(); v.d.Failing && w.Rests || w.Keeps {
 		v.d.Plan.Next = nil
 	}
 	if v.d.Plan.Next != nil {
@@ -151,7 +151,13 @@ func (v *view) input() proposal.Input {
 		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
 		Partitions: v.division(), FreeFor: v.w.FreeFor,
 	}
+	spare := v.spare()
 	for _, p := range v.pods {
+		if p.Refused && !p.runs && !p.Receipt.Locked() {
+			if spare--; spare < 0 {
+				continue
+			}
+		}
 		q := p.Pod.Pod
 		q.Central = p.Agent
 		switch q.Gated = p.takes(); {
@@ -166,6 +172,22 @@ func (v *view) input() proposal.Input {
 		in.Pods = append(in.Pods, q)
 	}
 	return in
+}
+
+// spare is how many slots are left when each pod that can be written has one. It is negative if these have too few.
+func (v *view) spare() int {
+	held, waiting := map[int]bool{}, 0
+	for _, p := range v.pods {
+		id, has := v.holds(p)
+		switch {
+		case p.Refused && !p.runs && !p.Receipt.Locked():
+		case has && id < v.w.Owner.Count:
+			held[id] = true
+		case !has && p.Owned && !p.Terminating && (p.takes() || p.Receipt.State == receipt.Waits):
+			waiting++
+		}
+	}
+	return v.w.Owner.Count - len(held) - waiting
 }
 
 // failing reports whether the plan changes the map only for pods whose programs failed. These give ids up and take others without end, and one write can
@@ -248,11 +270,11 @@ func (v *view) confirm(p *pod) {
 	lock, shown := v.byPod[p.Name]
 	switch {
 	case p.Terminating:
-	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes()):
+	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes() || p.Refused && v.spare() < 0):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.Hidden: // T3 would never show it
 		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id})
-	case v.w.Locks == nil:
+	case !v.answered(p):
 		v.confirms(p)
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
 		// What is known of the pod is old. News of it is on its way.
@@ -274,6 +296,11 @@ func (v *view) confirms(p *pod) {
 	} else {
 		v.all = true
 	}
+}
+
+// answered reports whether T3 was asked for everything that the pod's lock is about. A list of a slot shows no locks of partitions.
+func (v *view) answered(p *pod) bool {
+	return v.w.Locks != nil && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
 }
 
 // withdraw reports whether all others that lock the pod's slot are gated pods that have not begun. These withdraw, and the pod is confirmed then.

@@ -54,7 +54,7 @@ func (v *view) census() (c census) {
 		}
 		id, has := v.holds(p)
 		switch {
-		case !has && v.current(p) && (p.takes() || !p.Assigned && p.Receipt.State != 0 && !p.Terminating):
+		case !has && v.current(p) && !p.Refused && (p.takes() || !p.Assigned && p.Receipt.State != 0 && !p.Terminating):
 			waiting++
 		case !has:
 		case p.Terminating:

@@ -52,6 +52,8 @@ type Pod struct {
 	// Ready says that the pod is Ready. It is available from the time AvailableAt on.
 	Ready       bool
 	AvailableAt time.Time
+	// Refused: writes on the pod fail. No other pod makes room for it, and it leaves its slot to pods that can be written.
+	Refused bool
 	// Hidden says that lists do not find what the pod locks: its labels say something else than its receipt.
 	Hidden bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
@@ -72,9 +74,10 @@ type Lock struct {
 type World struct {
 	Owner Owner
 	Pods  []Pod
-	// Locks are the locks of the owner's slots that Decision.Only asks for, by one consistent list that was sent after the last receipt was written. It is nil
-	// before that.
+	// Locks are locks of the owner, from one consistent list that was sent after the last receipt was written. It is nil before that.
 	Locks []Lock
+	// Asked are the slots that the list of Locks was about, as in Decision.Only. It is no evidence for anything else.
+	Asked []int
 	Now   time.Time
 	// Vacant, Joins and Gathers say what the controller has seen of ids that divide partitions, and FreeFor for how long a slot has been left to other
 	// pods. They are as in package proposal.
@@ -82,6 +85,8 @@ type World struct {
 	Joins   map[int]bool
 	Gathers bool
 	FreeFor time.Duration
+	// Keeps: the map cannot be written now, so decisions follow the map as it stands.
+	Keeps bool
 	// Rests says that the map stays as it is for pods whose programs failed, because it changed for such pods a moment ago.
 	Rests bool
 }
@@ -145,6 +150,7 @@ const (
 	ReasonNoGate      Reason = "no_gate"     // it has no gate, and no id
 	ReasonFull        Reason = "full"        // the owner's annotations are full
 	ReasonTerminating Reason = "terminating" // it is being deleted
+	ReasonRefused     Reason = "refused"     // the API server refuses writes on it
 )
 
 // sentence is the reason in the words in which an agent and "explain" say it.

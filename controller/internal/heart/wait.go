@@ -47,6 +47,8 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonGates
 	case !p.Gated || p.Placed:
 		return ReasonNoGate
+	case p.Refused:
+		return ReasonRefused
 	case p.Receipt.State == receipt.Locks || proposed:
 		return ReasonTaking
 	case v.d.Plan.TooLarge != nil:

@@ -10,9 +10,11 @@
 //     start again after a while. Renewals of their Lease are no steps.
 //   - Pods behind the gate, as admission makes them. Their kubelet starts them once the gate is gone. The container's environment is what the
 //     pod's annotation says at that moment, and its files follow changes.
+//   - Policies that refuse what is written on some pods, and watches that are seconds behind.
 //   - Evictions, with and without a budget, and deletions.
 //   - Agents: pods that run the shipped allocator, and whose account may have pods and Leases alone. They divide partitions, and may be strict.
 //   - Migrations: in some histories others lock for each other template: the controller, agents or peers. Rollouts and undos go there and back.
+//     Some of these divide partitions, which gated pods do not.
 //
 // # What is checked
 //
@@ -26,5 +28,5 @@
 //
 // # What is not
 //
-// Partitions and strict pods beside gated ones, further kinds (--kind), paused Deployments and minReadySeconds.
+// Strict pods beside gated ones, further kinds (--kind), paused Deployments and minReadySeconds.
 package simulation

@@ -159,6 +159,9 @@ func (t target) try(verb string) string {
 	return fmt.Sprintf("%s %s %q in namespace %s", verb, t.gvr.Resource, t.name, t.namespace)
 }
 
+// ByRBAC reports whether RBAC refused a request that another package sent. Admission has the same code.
+func ByRBAC(err error) bool { return apierrors.IsForbidden(err) && isRBAC(err) }
+
 // isRBAC reports whether a 403 comes from the authorizer, so that a Role can change it. Admission plugins and quotas
 // answer 403, too. Only the authorizer's message has "cannot VERB resource".
 func isRBAC(err error) bool {

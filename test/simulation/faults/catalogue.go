@@ -120,6 +120,8 @@ func catalogue() []kind {
 		{name: "quota", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Quota = on })},
 		{name: "admission", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Server.Admission = on })},
 
+		{name: "refused-pod", families: []string{access}, lasts: 2 * time.Minute, inject: refusePods},
+		{name: "lag", families: loss, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Behind = d.Span(time.Second, 6*time.Second) })},
 		{name: "undone", families: []string{foreign}, excuses: true, lasts: 2 * time.Minute, inject: undoing},
 		{name: "forge", families: []string{foreign}, inject: forge},
 		{name: "one-number", families: []string{foreign, life}, excuses: true, lasts: 2 * time.Minute, only: onlyDeployment, inject: oneNumber},

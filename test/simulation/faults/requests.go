@@ -6,6 +6,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -100,4 +101,21 @@ func takes(w *world.World, c *world.Call) (is, again bool) {
 func gives(w *world.World, c *world.Call) bool {
 	before, next, ok := locks(w, c)
 	return ok && before.State == receipt.Locks && !next.Share.Covers(before.Share)
+}
+
+// refusePods has a policy refuse for a while what idalloc writes on some of the pods that are there: it is newer than they are.
+func refusePods(w *world.World, f Fault, d *dice.Dice) {
+	refused := map[string]bool{}
+	for _, v := range w.Server.Objects(object.Pods) {
+		if d.Chance(0.5) {
+			refused[object.UID(v.Object)] = true
+		}
+	}
+	w.Server.Refuses = func(v *server.Version) string {
+		if refused[object.UID(v.Object)] {
+			return "ValidatingAdmissionPolicy 'sim' with binding 'sim' denied request: not as it is"
+		}
+		return ""
+	}
+	w.After(f.Lasts, func() { w.Server.Refuses = nil })
 }

@@ -125,9 +125,14 @@ func DrawControlled(d *dice.Dice) Profile {
 			p.By = [2]string{agent, agent}
 		}
 	}
-	if p.Has(gated) { // they work on no partitions and have no strict mode
+	switch beside := p.Has(gated) && p.By[0] != p.By[1] && d.Chance(0.5); { // gated pods work on no partitions and have no strict mode
+	case beside:
+		p.Unaware = false
+	case p.Has(gated):
 		p.Keeps = p.Keeps && p.Partitions == 0
 		p.Partitions, p.Strategy, p.Stubborn, p.Unaware = 0, "", 0, false
+	}
+	if p.Has(gated) {
 		p.FenceAfter, p.FenceOther, p.Mixed, p.Loosens = 0, 0, false, false
 	}
 	if p.Surge > 0 && p.Stubborn == 0 && (p.HandsOver || p.By == [2]string{gated, gated}) {
@@ -195,7 +200,7 @@ func (p *Profile) divide(d *dice.Dice) {
 
 // Divides reports whether a revision's pods work on partitions.
 func (p Profile) Divides(template int) bool {
-	return p.Partitions > 0 && (!p.Unaware || template%2 == 1)
+	return p.Partitions > 0 && (!p.Unaware || template%2 == 1) && p.By[template%2] != receipt.ByController
 }
 
 // Fence is the fence-after of a revision's pods.

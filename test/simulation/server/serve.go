@@ -67,6 +67,11 @@ func (s *Server) patch(r *Request) Answer {
 	if s.Admission && r.Resource != object.Pods {
 		return Refuse(http.StatusForbidden, "Forbidden", `admission webhook "sim.example.com" denied the request: not now`)
 	}
+	if s.Refuses != nil {
+		if why := s.Refuses(v); why != "" {
+			return Refuse(http.StatusForbidden, "Forbidden", fmt.Sprintf("%s %q is forbidden: %s", r.Resource, v.Name, why))
+		}
+	}
 	next, failed := applyPatch(v, r.content, r.Body)
 	if failed != nil {
 		return failed.Answer()

@@ -102,6 +102,8 @@ type Server struct {
 	Budget func(pod *Version) bool
 	// Admission keeps everybody from changing owners.
 	Admission bool
+	// Refuses, if it is not nil, says with which sentence a policy refuses to have an object changed. It is empty if none does.
+	Refuses func(v *Version) string
 	// Mutates, if it is not nil, changes what a patch makes of an object before it is stored, and MutatesLease a Lease.
 	Mutates, MutatesLease func(next object.Object)
 }

@@ -200,6 +200,7 @@ func (w *World) Heal() {
 	w.disturb()
 	w.Down, w.Quota, w.Server.Admission = false, false, false
 	clear(w.Server.Refusals)
+	w.Server.Refuses = nil
 	w.Server.Mutates, w.Server.MutatesLease, w.Undoes, w.Unauthorized, w.Uncollected = nil, nil, nil, false, false
 	clear(w.Hangs)
 	for _, n := range w.Nodes {

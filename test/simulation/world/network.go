@@ -15,12 +15,13 @@ import (
 // Network is how requests fare at this moment, as probabilities.
 type Network struct {
 	LostRequest, LostResponse, Duplicate, Late, Failed float64
-	Repeats                                            float64 // of an answer to be one after which a client is to send the request again
-	Mute                                               bool    // nothing arrives, and connections stay open
-	Swallows                                           bool    // what arrives is done, and no answer comes
-	Astray                                             float64 // of a request to be answered by a server that is not the API server
-	Slower                                             float64 // factor of all delays
-	Silent                                             float64 // of an event to be minutes late
+	Repeats                                            float64       // of an answer to be one after which a client is to send the request again
+	Mute                                               bool          // nothing arrives, and connections stay open
+	Swallows                                           bool          // what arrives is done, and no answer comes
+	Astray                                             float64       // of a request to be answered by a server that is not the API server
+	Slower                                             float64       // factor of all delays
+	Silent                                             float64       // of an event to be minutes late
+	Behind                                             time.Duration // by how much later each event is, on average
 	Stall                                              Stall
 	KillWriter                                         float64 // of a process to be killed right after a write of its own
 	KillSender                                         float64 // of a process to be killed while a write of its own is under way
@@ -79,7 +80,11 @@ func (w *World) EventDelay(d *dice.Dice) time.Duration {
 	if w.Network.Mute || w.Network.Swallows || d.Chance(w.Network.Silent) {
 		return d.Span(10*time.Second, 3*time.Minute)
 	}
-	return time.Duration(w.Network.Slower * float64(d.Tail(w.Profile.WatchLag)))
+	late := time.Duration(w.Network.Slower * float64(d.Tail(w.Profile.WatchLag)))
+	if w.Network.Behind > 0 {
+		late += d.Tail(w.Network.Behind)
+	}
+	return late
 }
 
 // route sends a request on its way.

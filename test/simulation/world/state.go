@@ -10,7 +10,7 @@ import (
 
 // Calm reports whether nothing goes wrong at this moment with the server, the network and the machines. What is lost is out of the way.
 func (w *World) Calm() bool {
-	if w.Network != (Network{Slower: 1}) || w.Down || w.Server.Admission || w.Server.Mutates != nil || w.Server.MutatesLease != nil || len(w.Undoes) > 0 || w.Unauthorized || w.Uncollected || len(w.Server.Refusals) > 0 || len(w.waiting) > 0 || w.Now() < w.kept {
+	if w.Network != (Network{Slower: 1}) || w.Down || w.Server.Admission || w.Server.Refuses != nil || w.Server.Mutates != nil || w.Server.MutatesLease != nil || len(w.Undoes) > 0 || w.Unauthorized || w.Uncollected || len(w.Server.Refusals) > 0 || len(w.waiting) > 0 || w.Now() < w.kept {
 		return false
 	}
 	if w.controllersDown() {
