@@ -41,7 +41,7 @@ func readLeases(ctx context.Context, s *store.Store, ref store.Ref) (leases, err
 	return all, err
 }
 
-// mostTried bounds how many renewals are tried: the pods of a workload are refused for one reason.
+// mostTried bounds how many writes of a kind are tried in dry runs: the pods of a workload are refused for one reason.
 const mostTried = 3
 
 // tryRenewals asks by dry runs, in the name of the pods that do not renew their Leases, whether the API server refuses that. Without the right to

@@ -165,9 +165,6 @@ func (n snapshot) readAccounts(ctx context.Context, s *store.Store) map[string]t
 	return made
 }
 
-// mostTried is how many pods verify tries to write in dry runs.
-const mostTried = 5
-
 // tryWrites finds out which pods cannot be written, of those on which the controller has something to write: they wait, or know an older count.
 func (n *snapshot) tryWrites(ctx context.Context, s *store.Store) {
 	h, tried := holdingOf(*n), 0
