@@ -95,7 +95,7 @@ func (x *Executor) reconcile(ctx context.Context, ref store.Ref, t *temper) (rec
 	case p.after == 0 || p.after >= lastRetry: // the queue comes again as soon
 		return reconcile.Result{}, err
 	default:
-		// Log: a pass over a workload failed in part; it comes again at the time that it would have come at, or sooner.
+		// Log: a pass over a workload failed in part, and comes again.
 		// Do: what the error says.
 		p.log.Error(err, "a pass failed")
 		p.sooner(t.failures.Next())

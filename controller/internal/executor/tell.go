@@ -106,8 +106,8 @@ func (p *pass) tellRefused(ctx context.Context) {
 		}
 		if told < mostTold && p.seldom(string(meta.UID), "WriteRefused") {
 			told++
-			// Event: the API server refuses what the controller writes: an admission policy or webhook, or a quota. The pod gets no id, or hears of no new count.
-			// Do: exempt idalloc's keys from what the message names, or delete the pod.
+			// Event: admission refuses what the controller writes. The pod gets no id, or hears of no new count.
+			// Do: exempt idalloc's keys, or delete the pod.
 			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: meta.Name, UID: meta.UID}, store.EventWarning, "WriteRefused",
 				"the API server refuses what idalloc-controller writes on the pod: "+inWords(err))
 		}
