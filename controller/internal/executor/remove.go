@@ -83,6 +83,6 @@ func (p *pass) removeOne(ctx context.Context, r heart.Removal) error {
 	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
 	// Do: what the message says, or remove the pod yourself.
 	p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
-		"pod %s with id %d %s; the API server does not let it go: %v", r.Pod, r.ID, r.Cause, err))
+		"pod %s with id %d %s; the API server does not let it go: %v%s", r.Pod, r.ID, r.Cause, err, p.lost()))
 	return nil
 }
