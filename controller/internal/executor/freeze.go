@@ -26,24 +26,30 @@ const hashLabel = "pod-template-hash"
 // pods, Deployments and ReplicaSets have no order.
 func (p *pass) freeze(ctx context.Context) error {
 	p.frozen = ""
-	selector := p.siblings(ctx)
-	if selector != "" {
+	var sets []metav1.PartialObjectMetadata
+	if selector := p.siblings(ctx); selector != "" {
 		list := metaList(replicaSets)
 		if err := p.listLabelled(ctx, list, selector); err != nil {
 			return err
 		}
-		if p.ref.Rolls() {
-			p.among(list.Items)
+		sets = list.Items
+	}
+	if p.ref.Rolls() {
+		p.among(sets)
+	}
+	for i := range sets {
+		if sets[i].UID == p.owner.UID && metav1.GetControllerOfNoCopy(&sets[i]) != nil {
+			p.owner.Controlled = true // it has been adopted
 		}
-		for i := range list.Items {
-			if set := &list.Items[i]; set.UID == p.owner.UID && metav1.GetControllerOfNoCopy(set) != nil {
-				p.owner.Controlled = true // it has been adopted
-			}
-			if holds, err := p.holdsUp(ctx, &list.Items[i]); err != nil {
-				return err
-			} else if holds {
-				p.frozen = list.Items[i].Name
-			}
+		if p.ref.Is(store.ReplicaSet) && p.owner.Annotations[assignment.AdoptKey] == p.ref.Name {
+			continue // a person has it stay alone
+		}
+		holds, err := p.holdsUp(ctx, &sets[i])
+		if err != nil {
+			return err
+		}
+		if holds {
+			p.frozen = sets[i].Name
 		}
 	}
 	if p.world.Owner.Frozen = p.frozen; p.frozen == "" {
@@ -62,7 +68,7 @@ func (p *pass) siblings(ctx context.Context) string {
 		return p.owner.Selector
 	}
 	meta, err := p.ownerMeta(ctx, p.ref)
-	if err != nil || !p.ref.Is(store.ReplicaSet) || meta.Annotations[revisionKey] == "" || p.owner.Annotations[assignment.AdoptKey] == p.ref.Name {
+	if err != nil || !p.ref.Is(store.ReplicaSet) || meta.Annotations[revisionKey] == "" {
 		return ""
 	}
 	same := maps.Clone(meta.Labels)
