@@ -79,6 +79,7 @@ func (s *scene) terms() cases.Terms {
 		"no row":           cases.Just(func() { state.Row = nil }),
 		"pod":              s.readPods,
 		"pods":             s.readPods,
+		"frozen by":        cases.Text(&s.frozen),
 		"gone": func(rest string) error {
 			return s.each(rest, func(name string) error { delete(s.pods, name); return nil })
 		},

@@ -10,6 +10,11 @@ import (
 // rolls reports whether the owner replaces its pods by revisions.
 func (f *facts) rolls() bool { return f.owner.Rolls() && f.owner.Count > 0 }
 
+// frozenSets finds that the controller waits until one owner has all ReplicaSets of a Deployment.
+func frozenSets(f *facts) []about {
+	return some(f.frozen != "", about{with: words{theOther: f.frozen}})
+}
+
 // stuckUpdates finds a rolling update that cannot go on by itself.
 func stuckUpdates(f *facts) []about {
 	waiter, also := f.stuck(), "For later updates, "

@@ -79,6 +79,8 @@ func findings() []row {
 			"Kubernetes ends that one only when this one is Ready: run {drop}."},
 		{NotStopped, notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work continues." + repair},
 		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} continues." + repair},
+		{Frozen, frozenSets, "{owner} and ReplicaSet {other} were made by one Deployment, and have different owners. idalloc-controller gives no id and removes no pod until one owner has both. " +
+			"Make the Deployment again, or delete what you do not need. A ReplicaSet that is to stay alone needs annotation " + assignment.AdoptKey + " with its own name."},
 		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
 			"The old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
 			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`. {out}"},

@@ -35,6 +35,7 @@ const (
 	HeldByLost          Kind = "lost"
 	LostStrict          Kind = "lostStrict"
 	Fenced              Kind = "fenced"
+	Frozen              Kind = "frozen"
 	Stuck               Kind = "stuck"
 	Overdue             Kind = "overdue"
 	Condemned           Kind = "condemned"

@@ -87,7 +87,11 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	if p.Pod, err = census.PodOf(owner, u, owned); err != nil {
 		p.damage = "annotation " + receipt.Key + ": " + err.Error()
 	}
-	if r, err := receipt.Parse(u.GetAnnotations()[receipt.Key]); err == nil && r.UID == p.UID && r.Owner != owner.String() {
+	p.runs, p.assigned = runsIdalloc(u), assignedOf(u)
+	switch r, err := receipt.Parse(u.GetAnnotations()[receipt.Key]); {
+	case p.byController && p.Former.State == receipt.Locks: // it keeps the owner under which it began for life
+		p.Pod = p.Moved()
+	case err == nil && r.UID == p.UID && r.Owner != owner.String() && !p.byController:
 		p.elsewhere = r
 	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
@@ -95,10 +99,9 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
 	p.graceless = store.Graceless(u)
-	p.runs, p.assigned = runsIdalloc(u), assignedOf(u)
 	p.written = store.LastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
-	if p.damage == "" && p.Receipt.Locked() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.Receipt.Slot())) {
+	if p.damage == "" && p.Receipt.Locked() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(cmp.Or(p.Receipt.Owner, owner.String())) || labels[receipt.IDLabel] != number(p.Receipt.Slot())) {
 		p.damage = "labels " + receipt.OwnerLabel + " and " + receipt.IDLabel + " do not say what the receipt locks, so other pods do not see it"
 	}
 	p.template = labels["pod-template-hash"]

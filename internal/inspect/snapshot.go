@@ -3,14 +3,18 @@ package inspect
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/idalloc/idalloc/internal/check"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -36,6 +40,8 @@ type snapshot struct {
 	refused map[string]string
 	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one, and a further kind gives them any names.
 	adopted map[string]bool
+	// frozen is a ReplicaSet for which the controller waits, because it was made by the same Deployment and has another owner. It is empty if there is none.
+	frozen string
 }
 
 // rollout says what a Kubernetes controller will do with the owner's pods.
@@ -92,7 +98,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	if now.copied, err = now.copies(ctx, s); err != nil {
 		return snapshot{}, err
 	}
-	now.accounts = now.readAccounts(ctx, s)
+	now.accounts, now.frozen = now.readAccounts(ctx, s), now.readFrozen(ctx, s, whole)
 	if now.leases, err = readLeases(ctx, s, ref); err == nil {
 		now.leases.refused = holdingOf(now).tryRenewals(ctx, s)
 	}
@@ -125,6 +131,35 @@ func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool
 		}
 	}
 	return adopted
+}
+
+// readFrozen returns the ReplicaSet for which the controller waits. What it may not read, it leaves out.
+func (n snapshot) readFrozen(ctx context.Context, s *store.Store, whole *unstructured.Unstructured) string {
+	waits := slices.ContainsFunc(slices.Collect(maps.Values(n.pods)), func(p pod) bool { return p.gated })
+	selector := n.owner.Selector
+	switch {
+	case !waits || !n.owner.Rolls() && (!n.owner.Is(store.ReplicaSet) || whole.GetAnnotations()[revisionKey] == "" || whole.GetAnnotations()[assignment.AdoptKey] == n.owner.Name):
+		return ""
+	case !n.owner.Rolls():
+		same := whole.GetLabels()
+		delete(same, "pod-template-hash")
+		selector = labels.SelectorFromSet(same).String()
+	}
+	sets, err := s.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}).Namespace(n.owner.Namespace).
+		List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return ""
+	}
+	for _, set := range sets.Items {
+		c := metav1.GetControllerOfNoCopy(&set)
+		own := set.GetUID() == n.owner.UID || c != nil && c.UID == n.owner.UID
+		wants, _, _ := unstructured.NestedInt64(set.Object, "spec", "replicas")
+		has, _, _ := unstructured.NestedInt64(set.Object, "status", "replicas")
+		if set.GetAnnotations()[revisionKey] != "" && !own && wants+has > 0 && (c == nil || !n.owner.Rolls()) {
+			return set.GetName()
+		}
+	}
+	return ""
 }
 
 // copies returns the first pod that the map names and that is not among the owner's, if it lives. One request tells whether that map is another

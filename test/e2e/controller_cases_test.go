@@ -123,6 +123,94 @@ func controllerCases() {
 	}, SpecTimeout(lostPatience+2*patience))
 }
 
+// lostUpdates are specs of Deployments that go on although part of them is lost.
+func lostUpdates() {
+	It("keeps every running pod of a Deployment that is deleted in mid-rollout without its ReplicaSets, and updates it when it is back", func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, assigned, byDefault)
+		w.apply(ctx)
+		before := w.held(ctx, 3)
+		By("stopping in mid-rollout: the revision never becomes Ready")
+		w.revise(ctx, `{"name":"`+name+`","readinessProbe":{"exec":{"command":["`+program+`","no-such-mode"]}}}`)
+		identities := func(g Gomega, ctx context.Context) map[string]string {
+			pods, err := w.pods(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			all := map[string]string{}
+			for _, p := range pods {
+				if text := p.Annotations["idalloc.dev/identity"]; text != "" && p.DeletionTimestamp == nil {
+					all[p.Name] = text
+				}
+			}
+			return all
+		}
+		var running map[string]string
+		Eventually(func(g Gomega, ctx context.Context) {
+			running = identities(g, ctx)
+			g.Expect(running).To(HaveLen(3))
+			g.Expect(running).NotTo(HaveKey(before[2]))
+			pods, err := w.pods(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pods).To(HaveLen(4))
+		}).WithContext(ctx).Should(Succeed())
+
+		w.orphan(ctx, name)
+		Eventually(func(g Gomega, ctx context.Context) {
+			g.Expect(w.kubectl(ctx, "get", "events")).To(ContainSubstring("WorkloadFrozen"))
+			g.Expect(identities(g, ctx)).To(Equal(running))
+		}).WithContext(ctx).Should(Succeed())
+
+		By("applying the manifest again")
+		w.apply(ctx)
+		w.held(ctx, 3)
+		w.expectEnvironment(ctx)
+	}, SpecTimeout(3*patience))
+
+	It("updates all pods but those of a lost node, whatever the strategy", func(ctx SpecContext) {
+		c := breakable()
+		node := c.secondNode(ctx)
+		const n = 4
+		all := []*workload{prepare(ctx, files, n, assigned, onBothNodes, rolling("1", "0")), prepare(ctx, files, n, assigned, onBothNodes, rolling("25%", "25%"))}
+		lost := make([][]string, len(all))
+		for i, w := range all {
+			w.apply(ctx)
+			w.held(ctx, n)
+			lost[i] = w.podsOn(ctx, node)
+			Expect(lost[i]).To(HaveLen(n / 2))
+		}
+
+		By("losing " + node + ": its kubelet is suspended")
+		resume := c.stopSecondKubelet()
+		for i, w := range all {
+			Eventually(func(g Gomega, ctx context.Context) {
+				for _, pod := range lost[i] {
+					g.Expect(w.terminating(ctx, pod)).To(BeTrue())
+				}
+			}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
+			w.restart(ctx)
+		}
+		for i, w := range all {
+			Eventually(func(g Gomega, ctx context.Context) {
+				pods, err := w.pods(ctx)
+				g.Expect(err).NotTo(HaveOccurred())
+				updated := 0
+				for _, p := range pods {
+					if p.Annotations[idKey] != "" && !slices.Contains(lost[i], p.Name) {
+						g.Expect(p.DeletionTimestamp).To(BeNil())
+						g.Expect(p.Annotations).To(HaveKey("kubectl.kubernetes.io/restartedAt"), p.Name)
+						updated++
+					}
+				}
+				g.Expect(updated).To(Equal(n / 2))
+			}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
+		}
+
+		By("bringing the node back")
+		resume()
+		for _, w := range all {
+			w.held(ctx, n)
+		}
+	}, SpecTimeout(2*lostPatience+3*patience))
+}
+
 // byDefault leaves the strategy to Kubernetes.
 func byDefault(s *appsv1.DeploymentSpec) { s.Strategy = appsv1.DeploymentStrategy{} }
 

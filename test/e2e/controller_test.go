@@ -39,6 +39,7 @@ var _ = Describe("A Deployment with a label, where the controller runs", Serial,
 	}, SpecTimeout(3*patience))
 
 	controllerCases()
+	lostUpdates()
 })
 
 // assigned takes out of the example with files what idalloc needs, and asks the controller for ids.

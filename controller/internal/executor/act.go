@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,11 +118,13 @@ func (p *pass) wrote(name string, written *podMeta) {
 		return
 	}
 	if !q.Agent || q.Former.State == receipt.None {
-		q.Receipt, _ = receipt.Of(written, p.ref.String())
+		if q.Receipt, _ = receipt.Of(written, p.ref.String()); q.Receipt.State == receipt.None {
+			q.Receipt = receipt.Elsewhere(written, p.ref.String())
+		}
 	}
 	// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
 	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
-	if says(q, written); q.Agent {
+	if p.says(q, written); q.Agent {
 		p.temper.memory.see(q, p.world.Now)
 	}
 }
@@ -132,10 +135,10 @@ func (p *pass) meta(name string) *podMeta {
 	return p.metas[name]
 }
 
-// swap is a write of a receipt, whatever that says.
+// swap is a write of a receipt, whatever that says. Without an owner it is for this one.
 func (p *pass) swap(name string, of step, says string, next receipt.Receipt) write {
 	return write{pod: name, step: of, says: says, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
-		next.UID, next.Owner, next.Write = string(pod.UID), p.ref.String(), receipt.Draw()
+		next.UID, next.Owner, next.Write = string(pod.UID), cmp.Or(next.Owner, p.ref.String()), receipt.Draw()
 		return p.store.Take(ctx, pod, next)
 	}}
 }
@@ -146,7 +149,10 @@ func (p *pass) take(ctx context.Context, d heart.Decision) (bool, error) {
 	var all []write
 	for _, t := range d.Take {
 		if !p.keeps || p.pod(t.Pod).Receipt.Locked() || t.Begun {
-			all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: t.ID}}))
+			p.tellUnlocked(ctx, t)
+			all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{
+				Owner: t.Under, State: receipt.Locks, Share: receipt.Share{ID: t.ID}, Token: t.Token,
+			}))
 		}
 	}
 	all = append(all, p.withdraws(d.Withdraw)...)
@@ -167,7 +173,7 @@ func (p *pass) begin(ctx context.Context, d heart.Decision) (bool, error) {
 	for _, b := range d.Begin {
 		all = append(all, write{pod: b.Pod, step: stepBegin, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			next := receipt.Receipt{
-				UID: string(pod.UID), Owner: p.ref.String(), State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Write: receipt.Draw(),
+				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Write: receipt.Draw(),
 			}
 			written, err := p.store.Begin(ctx, pod, next, annotations(b.Words), b.Gated)
 			if err == nil {

@@ -43,11 +43,15 @@ func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	for _, r := range list {
 		shown[r.Pod] = r.Text
 		p.strange = p.strange || p.metas[r.Pod] == nil
-		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt, Overdue: r.Overdue(p.world.Now)})
+		locks = append(locks, heart.Lock{
+			Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt, Runs: receipt.NoID, Overdue: r.Overdue(p.world.Now),
+		})
 	}
-	if err := p.elsewhere(ctx, shown, version); err != nil {
+	others, err := p.elsewhere(ctx, shown, version)
+	if err != nil {
 		return err
 	}
+	locks = append(locks, others...)
 	if p.strange { // or the cache is behind, so the next pass lists, too
 		err = p.lookOutside(ctx)
 	}
@@ -55,31 +59,53 @@ func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	return err
 }
 
-// elsewhere finds pods whose receipts are for another owner although their programs run under this one's ids, or although it has adopted their
-// ReplicaSet. The watches of pods and of ReplicaSets have no order, so the cache may show the adopter's new pods first. shown are the receipts that the
-// list of the owner's locks showed. The list here has the locks of its pods for any owner. With another leader a pod may lock for another owner while the
-// first list is made, and for this one again while the second is made: a list of the locks for others would miss it, too.
-func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) error {
+// elsewhere returns what pods lock, or run under, that the API server says are the owner's, and that the list of the owner's locks did not show. Their
+// receipts are for another owner, or were removed. The watches of pods and of ReplicaSets have no order, so the cache may show an adopter's new pods before
+// those that it adopted. shown are the receipts that the first list showed. The list here has the owner's pods, whatever they lock. With another leader a
+// pod may lock for another owner while the first list is made, and for this one again while the second is made: a list of the locks for others would miss
+// it.
+func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) (locks []heart.Lock, err error) {
 	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change hands under a slot
-		return nil
+		return nil, nil
 	}
-	selector := fmt.Sprintf("%s,%s=%s,%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel)
 	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))
 	o := &metav1.ListOptions{FieldSelector: store.LivePods, ResourceVersion: since, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
-	if err := p.listLabelled(ctx, list, selector, &client.ListOptions{Raw: o}); err != nil {
-		return err
+	if err := p.listLabelled(ctx, list, p.owner.Selector, &client.ListOptions{Raw: o}); err != nil {
+		return nil, err
 	}
-	news := slices.DeleteFunc(list.Items, func(pod podMeta) bool {
-		text := pod.Annotations[receipt.Key]
-		return text == shown[pod.Name] || shows(p.metas[pod.Name], text)
+	list.Items = slices.DeleteFunc(list.Items, func(pod podMeta) bool {
+		_, also := shown[pod.Name]
+		lock := p.lockOf(&pod)
+		return also || !lock.Receipt.Locked() && lock.Runs == receipt.NoID
 	})
-	if p.ref.Rolls() && slices.ContainsFunc(news, func(pod podMeta) bool { return foreign(&pod, p.sets) }) {
+	if p.ref.Rolls() && slices.ContainsFunc(list.Items, func(pod podMeta) bool { return foreign(&pod, p.sets) }) {
 		if err := p.allSets(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	p.strange = p.strange || slices.ContainsFunc(news, func(pod podMeta) bool { return p.owns(&pod) || p.runsHere(&pod) })
-	return nil
+	for i := range list.Items {
+		if pod := &list.Items[i]; p.owns(pod) || p.runsHere(pod) {
+			locks = append(locks, p.lockOf(pod))
+			p.strange = p.strange || !shows(p.metas[pod.Name], pod.Annotations[receipt.Key])
+		}
+	}
+	return locks, nil
+}
+
+// lockOf returns what a pod locks, for whichever owner, and under which id its program runs. That of a pod with another one's identity has not begun.
+func (p *pass) lockOf(pod *podMeta) heart.Lock {
+	lock := heart.Lock{Pod: pod.Name, UID: string(pod.UID), Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Runs: receipt.NoID}
+	if lock.Receipt, _ = receipt.Of(pod, p.ref.String()); lock.Receipt.State == receipt.None { // one that cannot be read locks
+		lock.Receipt = receipt.Elsewhere(pod, p.ref.String())
+	}
+	var is identity.Identity
+	if is.UnmarshalJSON([]byte(pod.Annotations[store.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
+		lock.Runs = is.ID
+	}
+	if end := pod.DeletionTimestamp; end != nil {
+		lock.Overdue = !end.After(p.world.Now)
+	}
+	return lock
 }
 
 // newest is the newest resourceVersion of the pods of this pass, and of what it wrote. It is empty if they cannot be compared.

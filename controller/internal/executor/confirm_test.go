@@ -75,31 +75,37 @@ func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
 	const set, another = "ReplicaSet/old", types.UID("another")
 	at, again := moved(own, set), moved(own, own)
 	again.Annotations[receipt.Key] = strings.Replace(again.Annotations[receipt.Key], `"w"`, `"listed"`, 1)
-	shown := map[string]string{"a": again.Annotations[receipt.Key]}
 	for what, c := range map[string]struct {
 		pod     podMeta
 		known   *podMeta
 		adopted types.UID
-		want    bool
+		listed  bool
+		strange bool
+		counts  int
 	}{
-		"it runs under an id of the owner":                   {at, nil, another, true},
-		"the pass knows it":                                  {at, &at, another, false},
-		"the pass knows it with another receipt":             {at, new(moved(own, own)), another, true},
-		"it runs under an id of another owner":               {moved(set, set), nil, another, false},
-		"the owner has adopted it":                           {moved(set, set), nil, "owner", true},
-		"the owner has adopted it, and that is known":        {moved(set, set), new(moved(set, set)), "owner", false},
-		"it locks for the owner again, since the first list": {moved(own, own), nil, another, true},
-		"the first list shows that it locks for the owner":   {again, nil, another, false},
+		"it runs under an id of the owner":                   {at, nil, another, false, true, 1},
+		"the pass knows it":                                  {at, &at, another, false, false, 1},
+		"the pass knows it with another receipt":             {at, new(moved(own, own)), another, false, true, 1},
+		"it runs under an id of another owner":               {moved(set, set), nil, another, false, false, 0},
+		"the owner has adopted it":                           {moved(set, set), nil, "owner", false, true, 1},
+		"the owner has adopted it, and that is known":        {moved(set, set), new(moved(set, set)), "owner", false, false, 1},
+		"it locks for the owner again, since the first list": {moved(own, own), nil, another, false, true, 1},
+		"the first list shows that it locks for the owner":   {again, nil, another, true, false, 0},
 	} {
 		set := podMeta{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": "worker"}, OwnerReferences: controlledBy(c.adopted, store.Deployment)}}
 		server := &lists{items: map[string][]podMeta{podKind: {c.pod}, store.ReplicaSet: {set}}}
 		p := passOf(t, server)
 		p.metas = map[string]*podMeta{"a": c.known}
-		if err := p.elsewhere(t.Context(), shown, "7"); err != nil {
+		shown := map[string]string{}
+		if c.listed {
+			shown["a"] = c.pod.Annotations[receipt.Key]
+		}
+		locks, err := p.elsewhere(t.Context(), shown, "7")
+		if err != nil {
 			t.Fatal(err)
 		}
-		if p.strange != c.want {
-			t.Errorf("%s: strange is %v", what, p.strange)
+		if p.strange != c.strange || len(locks) != c.counts {
+			t.Errorf("%s: strange is %v, and it counts: %+v", what, p.strange, locks)
 		}
 	}
 }

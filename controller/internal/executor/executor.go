@@ -134,6 +134,8 @@ type pass struct {
 	// sets are the owner's ReplicaSets by UID, and whether each has the label. current is the UID of the current one, empty if that is not known.
 	sets    map[string]bool
 	current string
+	// frozen names a ReplicaSet beside the owner's that is about to change hands.
+	frozen string
 	// metas are the pods' metadata by name, as last read or written.
 	metas map[string]*podMeta
 	// written are the pods that this pass wrote.

@@ -30,6 +30,27 @@ func (p *pass) look(ctx context.Context) error {
 	if err := p.revisions(ctx); err != nil {
 		return err
 	}
+	if err := p.seeCached(ctx); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool { return q.Gated || q.Agent && !q.Receipt.Locked() }) { // otherwise nothing begins
+		if err := p.freeze(ctx); err != nil {
+			return err
+		}
+		if err := p.seeCached(ctx); err != nil { // what the owner has follows from the same list as whether it is frozen
+			return err
+		}
+	}
+	p.temper.recall(p.metas)
+	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
+		p.recall()
+		return nil
+	}
+	return p.lookOutside(ctx)
+}
+
+// seeCached makes the world of the pods that the cache has.
+func (p *pass) seeCached(ctx context.Context) error {
 	var lists []*corev1.PodList
 	for _, value := range append(slices.Collect(maps.Keys(p.sets)), string(p.owner.UID), lockValue(p.ref.String())) {
 		list := &corev1.PodList{}
@@ -39,12 +60,7 @@ func (p *pass) look(ctx context.Context) error {
 		lists = append(lists, list)
 	}
 	p.see(lists...)
-	p.temper.recall(p.metas)
-	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
-		p.recall()
-		return nil
-	}
-	return p.lookOutside(ctx)
+	return nil
 }
 
 // lookOutside reads the owner's pods from the API server, and takes in whether the cache lacks some that count.
@@ -142,6 +158,7 @@ func (p *pass) see(lists ...*corev1.PodList) {
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
 	p.world.Rests = p.temper.failing.Left(p.world.Now) > 0
+	p.temper.ends(&p.world, p.metas)
 }
 
 func (p *pass) seeOne(pod *corev1.Pod) {
@@ -165,7 +182,7 @@ func (p *pass) ownerOf() heart.Owner {
 	return heart.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o), Wish: o.Wish, RollsNow: o.RollsNow,
+		Limit: limit(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.frozen,
 	}
 }
 
@@ -184,12 +201,8 @@ func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
 	}
 	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
-	if q.Former.State == receipt.Locks && !q.Assigned {
+	if q.Former.State == receipt.Locks {
 		q.Pod = q.Moved()
-	}
-	says(&q, pod)
-	if from := former(q.Identity); from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
-		p.former = append(p.former, from)
 	}
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
@@ -202,17 +215,38 @@ func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 			}
 		}
 	}
+	p.says(&q, pod)
+	for _, from := range []string{former(q.Identity), q.Receipt.Owner} {
+		if from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
+			p.former = append(p.former, from)
+		}
+	}
 	return q
 }
 
 // says takes in the metadata of a pod whose receipt is known.
-func says(q *heart.Pod, pod metav1.Object) {
+func (p *pass) says(q *heart.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
 	q.Words = heart.Words{ID: is[store.IDKey], Count: is[store.CountKey], Identity: is[store.IdentityKey]}
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
+	q.Under = p.under(q, r)
 	q.Hidden = r.State == receipt.Locks &&
 		(on[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || on[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
+}
+
+// under returns the owner that the pod's receipt names, or its identity if it has no receipt.
+func (p *pass) under(q *heart.Pod, r receipt.Receipt) identity.Owner {
+	var is identity.Identity
+	known := q.Identity != "" && is.UnmarshalJSON([]byte(q.Identity)) == nil && is.Pod == q.Name
+	switch {
+	case r.State != receipt.Locks && known && !q.Gated, r.State == receipt.Locks && known && is.Owner.String() == r.Owner:
+		return is.Owner
+	case r.State != receipt.Locks || r.Owner == p.ref.String() || p.Executor == nil:
+		return identity.Owner{}
+	}
+	ref, _ := p.kinds.parse(r.Owner, p.ref.Namespace)
+	return ref.Owner()
 }
 
 // former returns the owner under which a pod began, "Kind/name".

@@ -19,7 +19,7 @@ import (
 
 // remove decides once more, on what the API server says now, and removes pods. While the map cannot be written, no pod would get an id of theirs.
 func (p *pass) remove(ctx context.Context, d heart.Decision) (bool, error) {
-	inVain := func(r heart.Removal) bool { return p.keeps && r.Cause != heart.CauseClashes }
+	inVain := func(r heart.Removal) bool { return p.keeps && r.Cause != heart.CauseClashes && r.Cause != heart.CauseLater }
 	if d.Remove = slices.DeleteFunc(d.Remove, inVain); len(d.Remove) == 0 {
 		return false, nil
 	}
@@ -29,6 +29,9 @@ func (p *pass) remove(ctx context.Context, d heart.Decision) (bool, error) {
 	}
 	p.owner, p.temper.read = owner, owner
 	if err := p.revisions(ctx); err != nil {
+		return false, err
+	}
+	if err := p.freeze(ctx); err != nil {
 		return false, err
 	}
 	if err := p.list(ctx); err != nil {
@@ -80,6 +83,6 @@ func (p *pass) removeOne(ctx context.Context, r heart.Removal) error {
 	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
 	// Do: what the message says, or remove the pod yourself.
 	p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
-		"pod %s with id %d %s; the API server does not let it go: %v", r.Pod, r.ID, r.Cause, err))
+		"pod %s with id %d %s; the API server does not let it go: %v%s", r.Pod, r.ID, r.Cause, err, p.lost()))
 	return nil
 }

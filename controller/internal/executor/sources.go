@@ -71,8 +71,8 @@ func indexed(o client.Object) (values []string) {
 	} else if err == nil && r.State == receipt.Locks {
 		values = append(values, lockValue(r.Owner))
 	}
-	// Its program runs under an id of that owner for as long as it is told of no other one, whatever became of the pod.
-	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && from != r.Owner {
+	// Its program runs under an id of that owner for life, whatever became of the pod.
+	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && !slices.Contains(values, lockValue(from)) {
 		values = append(values, lockValue(from))
 	}
 	return values
@@ -243,7 +243,9 @@ func trimMeta(o any) (any, error) {
 	if number, there := meta.Annotations[revisionKey]; there {
 		kept[revisionKey] = number
 	}
-	keep(meta.Labels, store.AssignLabel)
+	if meta.Kind != store.ReplicaSet || metav1.GetControllerOfNoCopy(meta) != nil { // those of an orphan find its siblings
+		keep(meta.Labels, store.AssignLabel)
+	}
 	meta.Annotations, meta.ManagedFields, meta.Finalizers = kept, nil, nil
 	return meta, nil
 }

@@ -56,11 +56,13 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	p.tellIgnored(ctx)
 	p.tellRefused(ctx)
 	for _, w := range d.Waits {
-		if left := starts - p.world.Now.Sub(w.Since); (w.Reason == heart.ReasonUnavailable || w.Reason == heart.ReasonKept) && left > 0 {
+		if left := starts - p.world.Now.Sub(w.Since); w.Reason.Passes() && left > 0 {
 			p.sooner(left)
 			continue
 		}
-		stuck[w.Reason]++
+		if q := p.pod(w.Pod); w.Reason != heart.ReasonSlots || p.ref.Rolls() && q != nil && q.Controller == p.world.Owner.Revision { // others wait as they should
+			stuck[w.Reason]++
+		}
 		if meta := p.metas[w.Pod]; w.Reason == heart.ReasonNoGate && meta != nil && p.seldom(string(meta.UID), "GateMissing") {
 			// Event: a pod has the label and no gate, so its program runs without an id.
 			// Do: add the gate to the pod template, or install the admission policies.
@@ -74,6 +76,8 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 			"revision yourself",
 		heart.ReasonKept:        "no pod of an older revision hands its id over, and the strategy has maxUnavailable 0: " + allocator.WayOut,
 		heart.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
+		heart.ReasonRollout:     "older pods make room as annotation " + assignment.EvictKey + " and the disruption budgets permit" + p.lost(),
+		heart.ReasonSlots:       "live pods have all ids" + p.lost(),
 	} {
 		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
 			// Event: pods of the current revision wait for ids, and no old pod makes room for them.
@@ -81,6 +85,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what))
 		}
 	}
+	p.tellFrozen(ctx)
 	for _, c := range d.Plan.Foreign {
 		if len(d.Waits) > 0 && p.seldom(string(about.UID), "SlotLockedByForeignPod "+c.Pod) {
 			p.event(ctx, about, store.EventWarning, "SlotLockedByForeignPod", fmt.Sprintf(
@@ -131,6 +136,53 @@ func inWords(err error) string {
 		return status.Status().Message
 	}
 	return err.Error()
+}
+
+// tellUnlocked leaves an Event about a pod whose lock or id another program removed or changed although its program runs.
+func (p *pass) tellUnlocked(ctx context.Context, t heart.Take) {
+	meta := p.meta(t.Pod)
+	if !t.Begun || !p.seldom(string(meta.UID), "LockChanged") {
+		return
+	}
+	// Event: another program removed or changed the receipt, the labels or the id of a pod whose program runs. The controller writes them again. If another
+	// pod got the id meanwhile, the one that began later is deleted.
+	// Do: find who changed them in the audit log, and install the admission policies.
+	p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: t.Pod, UID: meta.UID}, store.EventWarning, "LockChanged", fmt.Sprintf(
+		"another program removed or changed what says that the pod runs under id %d: it is written again; install the admission policies, which forbid that", t.ID))
+}
+
+// lost names the pods that hold a rolling update up because their node may be down, and what to do.
+func (p *pass) lost() string {
+	var names []string
+	for _, q := range p.world.Pods {
+		if q.Lost(p.world.Now) && q.Receipt.Locked() {
+			names = append(names, q.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(names[:min(len(names), 3)], ", ") + " outlived the grace period, keeps its id and may use a disruption budget up: bring its node back, or taint " +
+		"it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute if it is off for good"
+}
+
+// tellFrozen leaves an Event about an owner that has been frozen for longer than Kubernetes takes to adopt a ReplicaSet.
+func (p *pass) tellFrozen(ctx context.Context) {
+	if p.frozen == "" {
+		return
+	}
+	if left := patience - p.world.Now.Sub(p.temper.frozen); left > 0 {
+		p.sooner(left)
+		return
+	}
+	if p.seldom(string(p.owner.UID), "WorkloadFrozen") {
+		// Event: a Deployment was deleted without its ReplicaSets, and they have several owners by now. No pod gets an id, and none is removed, until one has
+		// them all.
+		// Do: make the Deployment again. Or delete the ReplicaSets that you do not need, and annotate the one that stays as the message says.
+		p.event(ctx, p.owner.About(), store.EventWarning, "WorkloadFrozen", fmt.Sprintf(
+			"no pod gets an id, and none is removed, until ReplicaSet %s has the same owner: make the Deployment again, or delete what you do not need; "+
+				"a ReplicaSet that is to stay alone needs annotation %s with its name", p.frozen, assignment.AdoptKey))
+	}
 }
 
 // tellIgnored leaves an Event about the user's annotations of the owner that make no sense.

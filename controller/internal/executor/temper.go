@@ -41,6 +41,13 @@ type temper struct {
 	memory   memory
 	// forbidden is since when the controller lacks a right, zero if it lacks none.
 	forbidden time.Time
+	// ending is when each Terminating pod was first seen so, and older are the other pods of older revisions, by UID. quiet is since when none of these went.
+	ending map[string]time.Time
+	older  map[string]bool
+	quiet  time.Time
+	// frozen is since when the owner has been frozen, zero if it is not. unused are the generations of ReplicaSets that had no pods and no replicas.
+	frozen time.Time
+	unused map[types.UID]int64
 	// news counts what the controller has heard of the owner that it did not tell a process itself.
 	news atomic.Int64
 }
@@ -187,4 +194,37 @@ func (t *temper) recall(metas map[string]*podMeta) {
 		live[meta.UID] = true
 	}
 	maps.DeleteFunc(t.attempts, func(key attempted, _ *attempt) bool { return !live[key.uid] })
+}
+
+// ends takes in which pods are Terminating, and when a pod of an older revision was removed. A grace period counts from when its begin was seen: the API
+// server's clock may be another one.
+func (t *temper) ends(w *heart.World, metas map[string]*podMeta) {
+	was, older := t.ending, map[string]bool{}
+	t.ending = map[string]time.Time{}
+	for i := range w.Pods {
+		q := &w.Pods[i]
+		if !q.Terminating {
+			if q.Owned && q.Controller != w.Owner.Revision {
+				older[q.UID] = true
+			}
+			continue
+		}
+		since, known := was[q.UID]
+		if !known {
+			since = w.Now
+		}
+		t.ending[q.UID], q.LostAt = since, since
+		if grace := metas[q.Name].DeletionGracePeriodSeconds; grace != nil {
+			q.LostAt = since.Add(time.Duration(*grace) * time.Second)
+		}
+	}
+	for uid := range t.older {
+		if !older[uid] {
+			t.quiet = w.Now
+		}
+	}
+	if t.older = older; t.quiet.IsZero() {
+		t.quiet = w.Now
+	}
+	w.QuietSince = t.quiet
 }

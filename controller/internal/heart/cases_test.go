@@ -90,6 +90,10 @@ func (w *World) read(line string) error {
 			w.Asked = append(w.Asked, id)
 		}
 		return nil
+	case "quiet": // no older pod was removed for so long
+		long, err := time.ParseDuration(strings.TrimPrefix(rest, "for "))
+		w.QuietSince = now().Add(-long)
+		return err
 	}
 	return fmt.Errorf("unknown word %q", first)
 }
@@ -150,6 +154,8 @@ func (w *World) readOwner(text string) error {
 			o.Limit, err = strconv.Atoi(rest)
 		case "current":
 			o.Revision = rest
+		case "frozen":
+			o.Frozen = rest
 		default:
 			err = fmt.Errorf("unknown word %q", first)
 		}
@@ -216,6 +222,19 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 			left, err = time.ParseDuration(strings.TrimPrefix(rest, "for "))
 			p.Deadline = now().Add(left)
 		}
+	case "lost": // it has been Terminating for its grace period
+		p.Terminating, p.LostAt = true, now()
+	case "token":
+		p.Receipt.Token, err = strconv.ParseInt(rest, 10, 64)
+	case "under": // it began for that owner
+		kind, name, _ := strings.Cut(rest, "/")
+		p.Under = identity.Owner{APIVersion: "apps/v1", Kind: kind, Name: name}
+		v := view{w: *w}
+		if is := (&pod{Pod: *p, runs: p.Receipt.Begun, id: p.Receipt.Share.ID, token: p.Receipt.Token}); is.runs {
+			p.Words, _ = v.words(is, "5")
+		}
+	case "idless": // its receipt and its id were removed
+		p.Receipt, p.Text, p.ID = receipt.Receipt{Share: receipt.Nothing()}, "", ""
 	case "ordinal":
 		p.Ordinal, err = strconv.Atoi(rest)
 	case "failed": // its program ended soon after it had got a slot
@@ -232,7 +251,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		lock(true)
 		p.Gated, p.Placed = false, true
 		v := view{w: *w}
-		p.Words = v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
+		p.Words, p.Receipt.Token = v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5")
 	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "wordless": // what its container reads was removed
@@ -297,7 +316,7 @@ func (w *World) readListed(text string) error {
 		name, id, _ := strings.Cut(entry, "=")
 		id, overdue := strings.CutSuffix(id, "!")
 		id, partitions, _ := strings.Cut(id, "/")
-		l := Lock{Pod: name, UID: "uid-" + name, Text: "bytes of " + name, Version: "6"}
+		l := Lock{Pod: name, UID: "uid-" + name, Text: "bytes of " + name, Version: "6", Runs: receipt.NoID}
 		number, others := strings.CutSuffix(id, "*")
 		if others {
 			l.Text = "other bytes"
@@ -338,13 +357,13 @@ func tell(d Decision) string {
 		}
 	}
 	for _, t := range d.Take {
-		fmt.Fprintf(&b, "take %s %d%s\n", t.Pod, t.ID, map[bool]string{true: " again"}[t.Begun])
+		fmt.Fprintf(&b, "take %s %d%s%s\n", t.Pod, t.ID, of(t.Under), map[bool]string{true: " again"}[t.Begun])
 	}
 	if d.Confirm {
 		b.WriteString("confirm" + slotsOf(d.Only) + "\n")
 	}
 	for _, g := range d.Begin {
-		fmt.Fprintf(&b, "begin %s %s of %s%s, %s\n", g.Pod, g.Words.ID, g.Words.Count, map[bool]string{false: " without a gate"}[g.Gated], brief(g.Words))
+		fmt.Fprintf(&b, "begin %s %s%s of %s%s, %s\n", g.Pod, g.Words.ID, of(g.Under), g.Words.Count, map[bool]string{false: " without a gate"}[g.Gated], brief(g.Words))
 	}
 	for _, name := range d.Withdraw {
 		fmt.Fprintf(&b, "withdraw %s\n", name)
@@ -368,6 +387,14 @@ func tell(d Decision) string {
 		return "nothing"
 	}
 	return b.String()
+}
+
+// of names another owner than the workload.
+func of(owner string) string {
+	if owner == "Deployment/worker" || owner == "StatefulSet/worker" {
+		return ""
+	}
+	return " (" + owner + ")"
 }
 
 func brief(w Words) string {

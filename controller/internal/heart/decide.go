@@ -2,18 +2,25 @@ package heart
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // Decide returns what is to be done.
 func Decide(w World) Decision {
 	v := newView(w)
+	if w.Owner.Frozen != "" {
+		v.wait()
+		return v.d
+	}
 	in := v.input()
 	v.d.Plan = proposal.Plan(in)
 	v.next = w.Owner.State
@@ -34,6 +41,7 @@ func Decide(w World) Decision {
 	if v.all {
 		v.d.Only = nil
 	}
+	v.doubles()
 	v.remove()
 	v.wait()
 	v.later()
@@ -57,8 +65,13 @@ type view struct {
 	// gave are the controllers of pods that gave a slot up and want one. It is nil until it is needed.
 	gave  map[string]bool
 	found *index
+	// space is the owner under which new pods lock.
+	space identity.Owner
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
 	crowded, kept bool
+	// evicts says that removals are made for pods that wait. quietAt is when they begin if nothing happens before.
+	evicts  bool
+	quietAt time.Time
 	// all says that T3 is to show all locks.
 	all bool
 	d   Decision
@@ -72,6 +85,9 @@ type pod struct {
 	runs   bool
 	id     int
 	locked bool
+	// was is what it was told, the zero value if that is another pod's. token is the one with which it began.
+	was   identity.Identity
+	token int64
 	// damaged says that the receipt cannot be read. It counts as one that locks what was confirmed.
 	damaged bool
 }
@@ -79,11 +95,15 @@ type pod struct {
 func newView(w World) *view {
 	v := &view{
 		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
-		ids: inverse(w.Owner.State.Slots),
+		ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
 	}
+	var oldest *pod
 	for _, p := range w.Pods {
 		q := read(p)
 		v.pods, v.named[p.Name] = append(v.pods, q), q
+		if q.runs && q.Owned && (oldest == nil || q.before(oldest)) {
+			oldest, v.space = q, v.under(q)
+		}
 	}
 	for i, l := range w.Locks {
 		if p := v.named[l.Pod]; p != nil && p.damaged && p.UID == l.UID && l.Receipt.State == receipt.Unreadable {
@@ -92,8 +112,13 @@ func newView(w World) *view {
 			v.w.Locks[i] = l
 		}
 		v.byPod[l.Pod] = l
-		if id := l.Receipt.Slot(); id != receipt.NoID {
+		id := l.Receipt.Slot()
+		if id != receipt.NoID {
 			v.bySlot[id]++
+		}
+		if l.Runs != id && l.Runs != receipt.NoID && v.named[l.Pod] == nil { // otherwise it is counted below
+			v.bySlot[l.Runs]++
+			v.bare[l.Runs] = l.Pod
 		}
 	}
 	for _, p := range v.pods { // its receipt was removed
@@ -116,6 +141,9 @@ func inverse(slots assignment.Slots) map[string]int {
 func read(p Pod) *pod {
 	out := &pod{Pod: p}
 	out.readAgent()
+	if !p.Assigned || json.Unmarshal([]byte(p.Identity), &out.was) != nil || out.was.Pod != p.Name || out.was.State != identity.StateAssigned {
+		out.was = identity.Identity{ID: receipt.NoID}
+	}
 	out.id, out.locked = out.Receipt.Slot(), out.Receipt.State == receipt.Locks
 	// Begin takes the gate away in the write that sets the id. So a gate says that the id was copied, unless the receipt says that the pod has begun:
 	// what is known of the gate may be older. If the id was removed, the receipt says under which one the program runs.
@@ -126,9 +154,35 @@ func read(p Pod) *pod {
 		out.locked = out.locked && p.Receipt.Share.ID == id
 	case err != nil && out.locked && p.Receipt.Begun:
 		out.runs = true
+	case err != nil && !p.Gated && out.was.ID != receipt.NoID: // both were removed
+		out.runs, out.id, out.locked = true, out.was.ID, out.locked && p.Receipt.Share.ID == out.was.ID
+	}
+	if out.runs {
+		if out.token = p.Receipt.Token; out.token == 0 && out.was.ID == out.id {
+			out.token = out.was.Token
+		}
 	}
 	return out
 }
+
+// before reports whether p began before q. A pod that lost its token began later than all that have theirs.
+func (p *pod) before(q *pod) bool {
+	if (p.token == 0) != (q.token == 0) {
+		return q.token == 0
+	}
+	return cmp.Or(cmp.Compare(p.token, q.token), cmp.Compare(p.Name, q.Name)) < 0
+}
+
+// under returns the owner of the slot that the pod locks. A pod that has begun keeps it for life, whatever controls the pod later.
+func (v *view) under(p *pod) identity.Owner {
+	if p.Under == (identity.Owner{}) {
+		return v.w.Owner.Owner
+	}
+	return p.Under
+}
+
+// anothers reports whether another owner has the pod by now, and writes its receipt. One that was relabelled has no owner.
+func (p *pod) anothers() bool { return !p.Owned && p.Controller != "" }
 
 // takes reports whether the controller may take a slot for the pod.
 func (p *pod) takes() bool {
@@ -243,18 +297,18 @@ func (v *view) step(p *pod) {
 	case p.Agent:
 		v.agent(p)
 	case !p.Assigned:
-	case !p.Owned && p.Receipt.State == receipt.None: // another owner has it by now, and writes its receipt
+	case p.anothers():
 	case p.Receipt.State == receipt.Unreadable && !p.runs:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.runs && (!p.locked || p.Hidden):
-		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Begun: true})
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Begun: true, Token: p.token})
 	case p.runs && p.Receipt.Begun:
 		v.publish(p)
 	case p.locked:
 		v.confirm(p)
 	case p.takes() && p.Receipt.State != receipt.GaveUp:
 		if id, ok := v.proposed(p); ok {
-			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id})
+			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String()})
 		}
 	}
 }
@@ -270,22 +324,22 @@ func (v *view) confirm(p *pod) {
 	lock, shown := v.byPod[p.Name]
 	switch {
 	case p.Terminating:
-	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes() || p.Refused && v.spare() < 0):
+	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes() || v.under(p) != v.space || p.Refused && v.spare() < 0):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.Hidden: // T3 would never show it
-		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id})
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String()})
 	case !v.answered(p):
 		v.confirms(p)
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
 		// What is known of the pod is old. News of it is on its way.
-	case v.bySlot[p.id] > 1 && p.runs && v.withdraw(p):
+	case v.bySlot[p.id] > 1 && p.runs && (v.withdraw(p) || v.doubled(p)):
 	case v.bySlot[p.id] > 1 && p.runs:
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseClashes})
 	case v.bySlot[p.id] > 1:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	default:
-		words := v.words(p, lock.Version, false)
-		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Gated: p.Gated && !p.runs, Words: words})
+		words, token := v.words(p, lock.Version)
+		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Gated: p.Gated && !p.runs, Words: words})
 	}
 }
 

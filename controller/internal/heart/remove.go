@@ -3,7 +3,11 @@ package heart
 import (
 	"cmp"
 	"slices"
+	"time"
 )
+
+// quiet is for how long Kubernetes has to remove no older pod before the controller does so beside a lost one.
+const quiet = 10 * time.Second
 
 // remove removes pods so that others get their ids. Gated programs cannot stop by themselves, and a Deployment's controller removes no older pod while
 // the new one waits for the older one's id.
@@ -17,18 +21,36 @@ func (v *view) remove() {
 		v.above(c)
 		return
 	}
-	if !o.Replaces || !o.Blocks {
+	if v.evicts = o.Replaces && (o.Blocks || v.stands(c)); !v.evicts {
 		return
 	}
 	broken, working := c.older(v)
 	v.kept = len(broken)+len(working) == 0
-	for _, p := range broken[:min(len(broken), c.wanted)] {
+	most := c.wanted
+	if !o.Blocks {
+		most = 1
+	}
+	for _, p := range broken[:min(len(broken), most)] {
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseBroken})
 	}
-	v.crowded = len(working) > 0 && c.without >= o.Limit
-	for _, p := range working[:max(0, min(len(working), c.wanted-len(broken), o.Limit-c.without))] {
+	v.crowded = len(working) > 0 && c.starting > 0 && c.without >= o.Limit
+	most = min(len(working), most-len(broken), o.Limit-c.without)
+	if c.lost > 0 && o.Count > 1 {
+		most = min(most, c.available-1)
+	}
+	for _, p := range working[:max(0, most)] {
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseOlder, Evict: true})
 	}
+}
+
+// stands reports whether a lost pod holds up a rolling update for which Kubernetes ends older pods by itself. The lost pod is not available and has an
+// id, so neither the next older pod goes nor a new one starts.
+func (v *view) stands(c census) bool {
+	if c.lost == 0 || c.ending > 0 || c.starting > 0 {
+		return false
+	}
+	v.quietAt = v.w.QuietSince.Add(quiet)
+	return !v.quietAt.After(v.w.Now)
 }
 
 // census counts what removals depend on.
@@ -37,8 +59,11 @@ type census struct {
 	wanted int
 	// free is the number of slots that no pod has.
 	free int
-	// without is the number of ids without an available pod. A holder that is of an older revision and not available does not count.
+	// without is the number of ids without an available pod. A holder that is of an older revision and not available does not count, nor does a lost one.
 	without int
+	// starting counts the holders of the current revision that are not available, ending those that are Terminating, lost those that have outlived their
+	// grace periods, and available those that are.
+	starting, ending, lost, available int
 	// live is the number of the owner's pods that are not Terminating.
 	live    int
 	holders []*pod
@@ -53,21 +78,25 @@ func (v *view) census() (c census) {
 			c.live++
 		}
 		id, has := v.holds(p)
+		if has && id < count {
+			held[id] = true
+		}
 		switch {
 		case !has && v.current(p) && !p.Refused && (p.takes() || !p.Assigned && p.Receipt.State != 0 && !p.Terminating):
 			waiting++
 		case !has:
+		case p.Lost(v.w.Now):
+			c.lost++
 		case p.Terminating:
-			if id < count {
-				held[id] = true
+			if c.ending++; id < count {
 				c.without++
 				waiting-- // its slot comes free by itself
 			}
 		default:
-			if id < count {
-				held[id] = true
-			}
-			if id < count && v.current(p) && !v.available(p) {
+			if v.available(p) {
+				c.available++
+			} else if id < count && v.current(p) {
+				c.starting++
 				c.without++
 			}
 			c.holders = append(c.holders, p)
@@ -77,6 +106,11 @@ func (v *view) census() (c census) {
 	c.without += max(0, c.free)
 	c.wanted = waiting - c.free
 	return c
+}
+
+// Lost reports whether a Terminating pod has outlived its grace period: its node may be down, and nothing says when the pod ends.
+func (p Pod) Lost(now time.Time) bool {
+	return p.Terminating && !p.LostAt.IsZero() && !p.LostAt.After(now)
 }
 
 // holds returns the slot that the pod locks or is proposed.
@@ -115,4 +149,25 @@ func (v *view) above(c census) {
 			return
 		}
 	}
+}
+
+// doubles removes pods that run under an id under which another one began earlier: their owners have become one, or a receipt was removed. It never
+// removes the earlier one, nor the later one while the earlier one ends.
+func (v *view) doubles() {
+	by := map[int][]*pod{}
+	for _, p := range v.pods {
+		if p.runs {
+			by[p.id] = append(by[p.id], p)
+		}
+	}
+	for _, p := range v.pods {
+		if p.runs && !p.Terminating && !p.anothers() && slices.ContainsFunc(by[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
+			v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseLater})
+		}
+	}
+}
+
+// doubled reports whether another pod of the controller runs under the pod's id. The later of the two goes.
+func (v *view) doubled(p *pod) bool {
+	return slices.ContainsFunc(v.pods, func(q *pod) bool { return q != p && q.runs && q.id == p.id })
 }

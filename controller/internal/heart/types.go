@@ -25,6 +25,8 @@ type Owner struct {
 	Blocks bool
 	// MaxUnavailable is that of the Deployment's strategy.
 	MaxUnavailable int
+	// Frozen names a ReplicaSet that is about to change hands, or has just done so. Until that is over, nothing begins and nothing is removed.
+	Frozen string
 	// Paused says that the user paused the Deployment.
 	Paused bool
 	// Limit is how many ids may be without an available pod because of a removal. 0 turns removals off, as for a Job.
@@ -33,6 +35,17 @@ type Owner struct {
 	Wish     assignment.Wish
 	RollsNow bool
 }
+
+// Set is a ReplicaSet beside the owner or below it.
+type Set struct {
+	// Made says that a Deployment made it, Own that it is the owner or that the owner controls it, and Loose that nothing controls it, or a Deployment that
+	// is being deleted.
+	Made, Own, Loose bool
+}
+
+// Freezes reports whether the owner is frozen if the ReplicaSet has pods or replicas. A ReplicaSet that a Deployment made waits for all others with its
+// labels to have its owner. A Deployment waits for those that it is about to adopt.
+func (s Set) Freezes(o Owner) bool { return s.Made && !s.Own && (s.Loose || !o.Replaces) }
 
 // Pod is a live pod of the owner, or another one that locks one of its slots.
 type Pod struct {
@@ -47,6 +60,8 @@ type Pod struct {
 	Settled bool
 	// Gated says that idalloc's gate is there, and OtherGates that other gates are.
 	Gated, OtherGates bool
+	// Under is the owner that the pod's receipt names, or its identity. It is the zero value if neither names one.
+	Under identity.Owner
 	// Placed says that the pod is on a node.
 	Placed bool
 	// Ready says that the pod is Ready. It is available from the time AvailableAt on.
@@ -54,6 +69,8 @@ type Pod struct {
 	AvailableAt time.Time
 	// Refused: writes on the pod fail. No other pod makes room for it, and it leaves its slot to pods that can be written.
 	Refused bool
+	// LostAt is when a Terminating pod has been seen so for its grace period. It counts as lost from then on.
+	LostAt time.Time
 	// Hidden says that lists do not find what the pod locks: its labels say something else than its receipt.
 	Hidden bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
@@ -66,6 +83,8 @@ type Pod struct {
 type Lock struct {
 	Pod, UID, Text, Version string
 	Receipt                 receipt.Receipt
+	// Runs is the id under which the pod's program runs by its annotations, receipt.NoID without one.
+	Runs int
 	// Overdue says that the pod has outlived its grace period.
 	Overdue bool
 }
@@ -89,13 +108,17 @@ type World struct {
 	Keeps bool
 	// Rests says that the map stays as it is for pods whose programs failed, because it changed for such pods a moment ago.
 	Rests bool
+	// QuietSince is since when no pod of an older revision was removed.
+	QuietSince time.Time
 }
 
-// Take locks a slot for a pod. Begun says that its program runs under that id already.
+// Take locks a slot of an owner, "Kind/name", for a pod. Begun says that its program runs under that id already, and Token is the one that it has then.
 type Take struct {
 	Pod   string
 	ID    int
+	Under string
 	Begun bool
+	Token int64
 }
 
 // Words are the annotations of a pod that its container reads.
@@ -105,6 +128,8 @@ type Words struct{ ID, Count, Identity string }
 type Begin struct {
 	Pod   string
 	ID    int
+	Under string
+	Token int64
 	Gated bool
 	Words Words
 }
@@ -124,6 +149,7 @@ const (
 	CauseOlder   Cause = "is of an older revision, and a pod of the current one waits for its id"
 	CauseAbove   Cause = "has an id above the count, and a lower one is free"
 	CauseClashes Cause = "runs under an id that another pod locks by now"
+	CauseLater   Cause = "runs under an id under which another pod began earlier"
 )
 
 // Removal removes a pod: by the Eviction API, or by a delete if no budget is to be asked.
@@ -149,15 +175,23 @@ const (
 	ReasonGates       Reason = "gates"       // the pod has other gates
 	ReasonNoGate      Reason = "no_gate"     // it has no gate, and no id
 	ReasonFull        Reason = "full"        // the owner's annotations are full
+	ReasonFrozen      Reason = "frozen"      // a ReplicaSet is about to change hands
 	ReasonTerminating Reason = "terminating" // it is being deleted
 	ReasonRefused     Reason = "refused"     // the API server refuses writes on it
 )
+
+// Passes reports whether most waits with this reason end by themselves within a minute.
+func (r Reason) Passes() bool {
+	return r == ReasonUnavailable || r == ReasonKept || r == ReasonRollout || r == ReasonSlots
+}
 
 // sentence is the reason in the words in which an agent and "explain" say it.
 func (r Reason) sentence() string {
 	switch r { //nolint:exhaustive // an agent waits for nothing else
 	case ReasonTerminating:
 		return "it is being deleted"
+	case ReasonFrozen:
+		return "a ReplicaSet of the workload changes hands"
 	case ReasonFull:
 		return "the annotations of the workload have no room for its name"
 	case ReasonRollout, ReasonKept:

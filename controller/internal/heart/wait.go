@@ -2,6 +2,7 @@ package heart
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
@@ -15,13 +16,17 @@ func (v *view) wait() {
 	}
 }
 
-// later says when time alone changes what is decided: a pod that is Ready becomes available, or a grace period ends and the pod's node may be lost.
+// later says when time alone changes what is decided: a pod that is Ready becomes available, a grace period ends, or an update has stood for long.
 func (v *view) later() {
+	at := []time.Time{v.quietAt}
 	for _, p := range v.pods {
-		at := p.AvailableAt
 		if p.Terminating {
-			at = p.Deadline
+			at = append(at, p.Deadline, p.LostAt)
+		} else {
+			at = append(at, p.AvailableAt)
 		}
+	}
+	for _, at := range at {
 		if left := at.Sub(v.w.Now); left > 0 {
 			v.d.After = cmp.Or(min(v.d.After, left), left)
 		}
@@ -35,6 +40,8 @@ func (v *view) reason(p *pod) Reason {
 	switch {
 	case p.Terminating:
 		return ReasonTerminating
+	case o.Frozen != "":
+		return ReasonFrozen
 	case p.Agent && v.d.Plan.TooLarge != nil:
 		return ReasonFull
 	case p.Agent && v.current(p) && v.stuck():
@@ -53,7 +60,7 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonTaking
 	case v.d.Plan.TooLarge != nil:
 		return ReasonFull
-	case !o.Replaces || !o.Blocks || !v.current(p):
+	case !o.Replaces || !o.Blocks && !v.evicts || !v.current(p):
 		return ReasonSlots
 	case o.Paused:
 		return ReasonPaused

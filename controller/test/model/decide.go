@@ -12,6 +12,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
+// there is the other owner.
+var there = identity.Owner{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "there"} //nolint:gochecknoglobals // a constant that Go cannot express
+
 // model is a budget with what is known of the shipped decisions.
 type model struct {
 	budget
@@ -33,6 +36,8 @@ type action struct {
 	do   do
 	pod  int
 	slot int8
+	// there says that a lock is of the other owner's slot.
+	there bool
 	// confirm says that T3 is to be done.
 	confirm bool
 	peer    peerAction
@@ -76,7 +81,7 @@ func (m *model) look(view [mostPods]object) []action {
 		for slots := range m.maps(view) {
 			d := heart.Decide(m.world(view, nil, assignment.State{Slots: slots}, count))
 			for _, t := range d.Take {
-				add(action{do: take, pod: m.find(view, t.Pod), slot: int8(t.ID)}) //nolint:gosec // a slot below 3
+				add(action{do: take, pod: m.find(view, t.Pod), slot: int8(t.ID), there: t.Under == there.String()}) //nolint:gosec // a slot below 3
 			}
 			for _, name := range d.Withdraw {
 				add(action{do: withdraw, pod: m.find(view, name)})
@@ -172,7 +177,7 @@ func (m *model) verdict(view [mostPods]object, listed [mostPods]lock, count int)
 	return todo
 }
 
-// listed is what T3 shows. It finds what pods lock of another owner only if the view shows a pod that comes from there.
+// listed is what T3 shows. It finds what pods lock of another owner if the view shows a pod that comes from there, and if the pods are this owner's.
 func (m *model) listed(view, from [mostPods]object) (out [mostPods]lock) {
 	former := false
 	for i := range m.pods {
@@ -180,7 +185,7 @@ func (m *model) listed(view, from [mostPods]object) (out [mostPods]lock) {
 	}
 	for i := range m.pods {
 		o := from[i]
-		if o.state == locks && (!o.locksThere || former) {
+		if o.state == locks && (!o.locksThere || former || !o.foreign) {
 			uid := o.generation == view[i].generation
 			out[i] = lock{there: true, begun: o.begun, slot: o.slot, same: uid && o.bytes == view[i].bytes, sameUID: uid}
 		}
@@ -202,7 +207,7 @@ func (m *model) list(view [mostPods]object, listed [mostPods]lock) []heart.Lock 
 			name = "successor-of-" + name
 		}
 		out = append(out, heart.Lock{
-			Pod: name, UID: m.uid(i, l.sameUID), Text: text, Version: "7", Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: int(l.slot)}, Begun: l.begun},
+			Pod: name, UID: m.uid(i, l.sameUID), Text: text, Version: "7", Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: int(l.slot)}, Begun: l.begun}, Runs: receipt.NoID,
 		})
 	}
 	return out
@@ -234,10 +239,8 @@ func (m *model) world(view [mostPods]object, listed []heart.Lock, state assignme
 			Assigned: m.central(i), Agent: m.agent(i), Gated: o.gated, Placed: !o.gated, Ready: !o.gated, Text: m.text(i), Version: "7",
 		}
 		is := receipt.Receipt{State: receipt.State(o.state), Share: receipt.Share{ID: int(o.slot)}, Begun: o.begun}
-		if o.locksThere {
-			p.Former = is
-		} else {
-			p.Receipt = is
+		if p.Receipt = is; o.locksThere {
+			p.Under = there
 		}
 		if o.id != noID {
 			p.ID = strconv.Itoa(int(o.id))

@@ -86,28 +86,28 @@ func (m *model) pass(w *world, state *assignment.State, count int) {
 
 // carryOut does what a decision says.
 func (m *model) carryOut(w *world, d heart.Decision) {
-	do := func(what do, name string, slot int) {
+	do := func(what do, name string, slot int, under string) {
 		i := m.find(w.pods, name)
 		w.wrote[i]++
 		o := w.pods[i]
 		if what == take {
 			o.slot = int8(slot) //nolint:gosec // a slot below 3
 		}
-		m.apply(w, write{do: what, pod: uint8(i), generation: o.generation, test: o.bytes, bytes: w.wrote[i], slot: o.slot}) //nolint:gosec // as above
+		m.apply(w, write{do: what, pod: uint8(i), generation: o.generation, test: o.bytes, bytes: w.wrote[i], slot: o.slot, there: under == there.String()}) //nolint:gosec // as above
 	}
 	for _, t := range d.Take {
-		do(take, t.Pod, t.ID)
+		do(take, t.Pod, t.ID, t.Under)
 	}
 	for _, b := range d.Begin {
 		if b.Gated {
-			do(begin, b.Pod, b.ID)
+			do(begin, b.Pod, b.ID, b.Under)
 		} else {
-			do(beginAgain, b.Pod, b.ID)
+			do(beginAgain, b.Pod, b.ID, b.Under)
 		}
 	}
 	if m.without != noRetreat {
 		for _, name := range d.Withdraw {
-			do(withdraw, name, 0)
+			do(withdraw, name, 0, "")
 		}
 	}
 	for _, p := range d.Propose {

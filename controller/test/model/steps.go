@@ -63,7 +63,7 @@ func (m *model) nextOf(w world, c int) (out []edge) {
 		}
 		again := w // T2 is before T3, so this is the next reconcile
 		again.controllers[c].todo = [mostPods]do{}
-		out = append(out, m.send(again, c, a.do, a.pod, a.slot)...)
+		out = append(out, m.send(again, c, a.do, a.pod, a.slot, a.there)...)
 	}
 	for i, do := range k.todo {
 		if do == remove { // with the pod's resourceVersion
@@ -74,7 +74,7 @@ func (m *model) nextOf(w world, c int) (out []edge) {
 			}
 			add(to, "removes pod %d", i)
 		} else if do != nothing {
-			out = append(out, m.send(w, c, do, i, k.view[i].slot)...)
+			out = append(out, m.send(w, c, do, i, k.view[i].slot, false)...)
 		}
 	}
 	return out
@@ -92,7 +92,7 @@ func (m *model) oldest(w world) (view [mostPods]object) {
 }
 
 // send returns the outcomes of a write. One that fails its test changes nothing, and what the controller knows of the pod stays as it is.
-func (m *model) send(w world, c int, what do, i int, slot int8) (out []edge) {
+func (m *model) send(w world, c int, what do, i int, slot int8, there bool) (out []edge) {
 	tells := what == confirm || what == refuse
 	if w.wrote[i] >= m.writes && !tells {
 		return nil
@@ -104,7 +104,7 @@ func (m *model) send(w world, c int, what do, i int, slot int8) (out []edge) {
 	k := &to.controllers[c]
 	seen := k.view[i]
 	q := write{
-		do: what, pod: uint8(i), generation: seen.generation, test: seen.bytes, bytes: to.wrote[i], slot: slot, known: seen.confirmed, denied: seen.refused, //nolint:gosec // an index below 3
+		do: what, pod: uint8(i), generation: seen.generation, test: seen.bytes, bytes: to.wrote[i], slot: slot, there: there, known: seen.confirmed, denied: seen.refused, //nolint:gosec // an index below 3
 	}
 	k.todo[i] = nothing
 	if w.unanswered > 0 && k.late.do == nothing {

@@ -101,6 +101,8 @@ type write struct {
 	pod                     uint8
 	generation, test, bytes uint8
 	slot                    int8
+	// there says that the lock is of the other owner's slot.
+	there bool
 	// known and denied are what an agent was told before.
 	known  uint8
 	denied bool
@@ -218,7 +220,7 @@ func (m *model) apply(w *world, q write) (answer bool) {
 		if o.bytes != q.test && m.without != noSwap {
 			return false
 		}
-		o.state, o.slot, o.bytes, o.begun, o.locksThere = waits, noID, q.bytes, false, false
+		o.state, o.slot, o.bytes, o.begun, o.locksThere = waits, noID, q.bytes, false, q.there
 		if q.do == take {
 			o.state, o.slot = locks, q.slot
 		}
@@ -226,7 +228,7 @@ func (m *model) apply(w *world, q write) (answer bool) {
 		if o.term || o.bytes != q.test && m.without != noTest || o.state != locks || o.slot != q.slot || q.do == begin && !o.gated {
 			return false
 		}
-		o.id, o.begun, o.beganThere = q.slot, true, false
+		o.id, o.begun, o.beganThere = q.slot, true, o.locksThere
 		if m.without != sameBytes {
 			o.bytes = q.bytes
 		}

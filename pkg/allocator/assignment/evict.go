@@ -10,6 +10,10 @@ import (
 // percentage of the count, or Never. The user writes it.
 const EvictKey = "idalloc.dev/evict"
 
+// AdoptKey is the annotation of a ReplicaSet that lost its Deployment. If its value is the ReplicaSet's own name, the controller treats the ReplicaSet as a
+// workload of its own although others of that Deployment exist.
+const AdoptKey = "idalloc.dev/adopt"
+
 // EvictLimit reads EvictKey. The problem is nil unless the value makes no sense. Such a value counts as absent, and the limit is 1 then.
 func EvictLimit(annotations map[string]string, count int) (limit int, problem *ProblemError) {
 	text, ok := annotations[EvictKey]

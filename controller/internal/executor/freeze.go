@@ -1,0 +1,118 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// hashLabel tells the ReplicaSets of a Deployment apart. All else that they have as labels is the template's.
+const hashLabel = "pod-template-hash"
+
+// freeze finds out whether the owner is frozen. It reads the ReplicaSets from the API server, because the watches of
+// pods, Deployments and ReplicaSets have no order.
+func (p *pass) freeze(ctx context.Context) error {
+	p.frozen = ""
+	var sets []metav1.PartialObjectMetadata
+	if selector := p.siblings(ctx); selector != "" {
+		list := metaList(replicaSets)
+		if err := p.listLabelled(ctx, list, selector); err != nil {
+			return err
+		}
+		sets = list.Items
+	}
+	if p.ref.Rolls() {
+		p.among(sets)
+	}
+	for i := range sets {
+		if sets[i].UID == p.owner.UID && metav1.GetControllerOfNoCopy(&sets[i]) != nil {
+			p.owner.Controlled = true // it has been adopted
+		}
+		if p.ref.Is(store.ReplicaSet) && p.owner.Annotations[assignment.AdoptKey] == p.ref.Name {
+			continue // a person has it stay alone
+		}
+		holds, err := p.holdsUp(ctx, &sets[i])
+		if err != nil {
+			return err
+		}
+		if holds {
+			p.frozen = sets[i].Name
+		}
+	}
+	if p.world.Owner.Frozen = p.frozen; p.frozen == "" {
+		p.temper.frozen = time.Time{}
+		return nil
+	}
+	if p.sooner(wait.Jitter(goneAfter, 1)); p.temper.frozen.IsZero() { // no watch of this owner shows what becomes of another one's ReplicaSet
+		p.temper.frozen = p.world.Now
+	}
+	return nil
+}
+
+// siblings selects the ReplicaSets that may be about to change hands together with the owner or its own. It is empty if there are none.
+func (p *pass) siblings(ctx context.Context) string {
+	if p.ref.Rolls() {
+		return p.owner.Selector
+	}
+	meta, err := p.ownerMeta(ctx, p.ref)
+	if err != nil || !p.ref.Is(store.ReplicaSet) || meta.Annotations[revisionKey] == "" {
+		return ""
+	}
+	same := maps.Clone(meta.Labels)
+	delete(same, hashLabel)
+	return labels.SelectorFromSet(same).String()
+}
+
+// holdsUp reports whether the owner is frozen because of a ReplicaSet.
+func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (bool, error) {
+	c := metav1.GetControllerOfNoCopy(set)
+	s := heart.Set{Made: set.Annotations[revisionKey] != "", Own: set.UID == p.owner.UID || c != nil && c.UID == p.owner.UID, Loose: c == nil || p.leaves(ctx, c, set.Namespace)}
+	if !s.Freezes(p.world.Owner) {
+		return false, nil
+	}
+	pods := &corev1.PodList{}
+	if err := p.listCached(ctx, pods, set.Namespace, string(set.UID), client.Limit(1)); err != nil || len(pods.Items) > 0 {
+		return len(pods.Items) > 0, err
+	}
+	if generation, known := p.temper.unused[set.UID]; known && generation == set.Generation {
+		return false, nil
+	}
+	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
+	o, err := p.store.Get(ctx, ref)
+	switch {
+	case errors.Is(err, store.ErrGone) || err == nil && o.UID != set.UID:
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %s: %w", ref, err)
+	case o.Count > 0 || o.Pods > 0:
+		return true, nil
+	}
+	if p.temper.unused == nil {
+		p.temper.unused = map[types.UID]int64{}
+	}
+	p.temper.unused[set.UID] = o.Generation
+	return false, nil
+}
+
+// leaves reports whether what controls a ReplicaSet is a Deployment that is gone, or is being deleted.
+func (p *pass) leaves(ctx context.Context, c *metav1.OwnerReference, namespace string) bool {
+	ref, known := p.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
+	if !known || !ref.Rolls() {
+		return false
+	}
+	meta, err := p.ownerMeta(ctx, ref)
+	return err != nil || meta.UID != c.UID || meta.DeletionTimestamp != nil
+}
