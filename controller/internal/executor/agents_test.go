@@ -120,7 +120,7 @@ func refusedPass(t *testing.T, answer refusal) *pass {
 		t.Fatal(err)
 	}
 	p := passOf(t, nil)
-	p.store, p.slots, p.metrics = s, make(chan struct{}, 1), NewMetrics(time.Now)
+	p.store, p.slots, p.metrics = s, make(chan struct{}, 1), NewMetrics(time.Now, nil, nil)
 	p.metas["a"] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "shop", UID: "u", ResourceVersion: "1"}}
 	return p
 }

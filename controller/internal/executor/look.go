@@ -191,6 +191,7 @@ func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	if from := former(q.Identity); from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
 		p.former = append(p.former, from)
 	}
+	_, q.OtherGates = pod.Annotations[tooLargeKey] // what it says is not known, so it stays behind its gate
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
 	}
