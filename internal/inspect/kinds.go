@@ -37,6 +37,8 @@ const (
 	Fenced              Kind = "fenced"
 	Stuck               Kind = "stuck"
 	Overdue             Kind = "overdue"
+	Standing            Kind = "standing"
+	OtherGates          Kind = "otherGates"
 	Condemned           Kind = "condemned"
 	CondemnedIdle       Kind = "condemnedIdle"
 	PartitionTwice      Kind = "partitionTwice"
