@@ -105,3 +105,19 @@ func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
 		}
 	}
 }
+
+// Anyone may write such a reference on a pod, and the controller would write a map on a Deployment that never asked.
+func TestAPodThatNamesADeploymentAsItsControllerIsNoneOfItsPods(t *testing.T) {
+	kinds, _, err := KindsOf(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &metav1.ObjectMeta{Namespace: "shop", Name: "a", OwnerReferences: controlledBy("owner", store.Deployment)}
+	x := &Executor{kinds: kinds, cache: pods{}}
+	if got := x.ownerOfPod(t.Context(), pod); got.Kind != podKind {
+		t.Errorf("its owner is %v", got)
+	}
+	if passOf(t, nil).owns(pod) {
+		t.Error("the Deployment has it")
+	}
+}
