@@ -42,7 +42,7 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 		reason, _ := e.Object["reason"].(string)
 		message, _ := e.Object["message"].(string)
 		at, err := time.Parse(time.RFC3339, heardAt(e))
-		ours := e.Object["reportingComponent"] == reporter && slices.Contains([]string{"RolloutWaits", "RemovalRefused", "WriteRefused"}, reason)
+		ours := e.Object["reportingComponent"] == reporter && slices.Contains([]string{"RolloutWaits", "RemovalRefused"}, reason)
 		if err == nil && ours && at.After(newest[reason].at) {
 			newest[reason] = told{at, message}
 		}

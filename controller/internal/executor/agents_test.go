@@ -83,7 +83,7 @@ func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
 		"none": {0, 0, 3 * few}, "while the first is told": {0, 1, few}, "news that never ends": {1, 1, few},
 	} {
 		p := passOf(t, nil)
-		p.slots, p.slow, p.metrics = make(chan struct{}, 1), make(chan struct{}, 1), NewMetrics(time.Now)
+		p.slots, p.slow, p.metrics = make(chan struct{}, 1), make(chan struct{}, 1), NewMetrics(time.Now, nil, nil)
 		p.temper.news.Add(c.before)
 		told = 0
 		all := make([]write, 0, len(w.Pods))

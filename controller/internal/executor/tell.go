@@ -137,6 +137,9 @@ func inWords(err error) string {
 // tellTooLarge leaves an Event about pods of which the cache has not kept all that counts.
 func (p *pass) tellTooLarge(ctx context.Context) {
 	for name, meta := range p.metas {
+		if meta == nil {
+			continue
+		}
 		what, large := meta.Annotations[tooLargeKey]
 		if !large || !p.seldom(string(meta.UID), "PodTooLarge") {
 			continue

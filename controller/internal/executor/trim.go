@@ -86,7 +86,7 @@ func trimObject(m *metav1.ObjectMeta) {
 	}
 	// No object has such a controller. It is one of no known kind, which settlePod tells.
 	if max(len(c.APIVersion), len(c.Kind), len(c.Name), len(c.UID)) > longestName {
-		*c = metav1.OwnerReference{APIVersion: "v1", Kind: "TooLarge", Name: "too-large", UID: "too-large", Controller: c.Controller}
+		*c = metav1.OwnerReference{APIVersion: "v1", Kind: "too large", Name: "too-large", UID: "too-large", Controller: c.Controller}
 	}
 	m.OwnerReferences = []metav1.OwnerReference{*c}
 }

@@ -54,7 +54,7 @@ func TestWhatTheCacheKeepsOfAnObjectIsBounded(t *testing.T) {
 			t.Errorf("%s is not the same when it is trimmed again: %v", what, err)
 		}
 	}
-	if len(pod.Spec.SchedulingGates) != 2 || pod.OwnerReferences[0].Kind != "TooLarge" {
+	if len(pod.Spec.SchedulingGates) != 2 || pod.OwnerReferences[0].Kind != "too large" {
 		t.Errorf("kept are gates %v, and owner %v", pod.Spec.SchedulingGates, pod.OwnerReferences)
 	}
 	// It is refused, and never taken for another one.
