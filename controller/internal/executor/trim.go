@@ -138,9 +138,7 @@ func newInformer(from toolscache.ListerWatcher, of runtime.Object, resync time.D
 	both := toolscache.ToListerWatcherWithContext(from)
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			if o.Limit = listPage; o.ResourceVersion == "0" { // the server's cache has no pages
-				o.ResourceVersion = ""
-			}
+			o.Limit, o.ResourceVersion, o.ResourceVersionMatch = listPage, "", "" // the server's cache has no pages
 			list, err := both.ListWithContext(ctx, o)
 			if err != nil {
 				return nil, err
