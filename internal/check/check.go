@@ -82,7 +82,11 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 		}
 		rows = append(rows, row)
 	}
-	rows = append(rows, controller.row)
+	kinds, err := c.kinds(ctx, controller)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(append(rows, controller.row), kinds...)
 	rights, err := c.rights(ctx, controller)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ type found struct {
 	row Row
 	// namespace is empty if there is no controller.
 	namespace string
+	// kinds are the further ones that it is told to serve.
+	kinds []string
 }
 
 // controller looks for the controller's Deployment in all namespaces.
@@ -39,7 +41,7 @@ func (c *checker) controller(ctx context.Context) (found, error) {
 		return f, nil
 	}
 	d := &all.Items[0]
-	f.namespace = d.GetNamespace()
+	f.namespace, f.kinds = d.GetNamespace(), kindsOf(d)
 	want, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 	available, _, _ := unstructured.NestedInt64(d.Object, "status", "availableReplicas")
 	f.row.Detail = fmt.Sprintf("%d of %d replicas are available in namespace %s, image %s", available, want, f.namespace, cmp.Or(image(d), "unknown"))
@@ -53,6 +55,41 @@ func (c *checker) controller(ctx context.Context) (found, error) {
 		f.row.State = InForce
 	}
 	return f, nil
+}
+
+// kinds looks for the further kinds that the controller is told to serve.
+func (c *checker) kinds(ctx context.Context, f found) (rows []Row, err error) {
+	definitions := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	for _, kind := range f.kinds {
+		row := Row{Part: "kind " + kind, State: InForce}
+		_, err := definitions.Get(ctx, kind, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			row.State = Missing
+			row.Detail = "the cluster has no such kind, and pods of it get no ids: install it, or take it out of the chart's value controller.kinds"
+		case apierrors.IsForbidden(err):
+			row.State, row.Detail = Unknown, "you may not get customresourcedefinitions"
+		case err != nil:
+			return nil, fmt.Errorf("get the definition of kind %s: %w", kind, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// kindsOf returns the kinds in the arguments of the controller.
+func kindsOf(d *unstructured.Unstructured) (kinds []string) {
+	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		m, _ := c.(map[string]any)
+		args, _, _ := unstructured.NestedStringSlice(m, "args")
+		for _, arg := range args {
+			if names, is := strings.CutPrefix(arg, "--kind="); is {
+				kinds = append(kinds, strings.Split(names, ",")...)
+			}
+		}
+	}
+	return kinds
 }
 
 // ControllerMissing returns a sentence if no idalloc-controller works in the cluster. It is empty if one does, or if you may not look. It blocks for a

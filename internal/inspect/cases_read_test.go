@@ -61,6 +61,8 @@ func (s *scene) terms() cases.Terms {
 		"current":         cases.Text(&s.rollout.current),
 		"outdated":        func(rest string) error { s.rollout.outdated[rest] = true; return nil },
 		"overdue":         cases.Text(&s.rollout.overdue),
+		"budget":          func(rest string) error { s.rollout.budgets = append(s.rollout.budgets, rest); return nil },
+		"told":            func(rest string) error { s.rollout.told = append(s.rollout.told, told{s.now, rest}); return nil },
 		"finished":        cases.Just(func() { s.rollout.finished = true }),
 		"evict":           func(rest string) error { o.Annotations = map[string]string{assignment.EvictKey: rest}; return nil },
 		"copied":          cases.Text(&s.copied),

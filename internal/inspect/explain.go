@@ -191,7 +191,7 @@ func (f *facts) holders() []string {
 	if len(strange) > 0 {
 		reasons = append(reasons, "relabelled, and with an id until they are deleted: "+few(strange))
 	}
-	if len(ending)+len(strange) == 0 {
+	if len(ending)+len(strange) == 0 && len(f.rollout.told) == 0 {
 		reasons = append(reasons, fmt.Sprintf("they live (%s): the pod gets an id when one of them ends or hands its id over, or when the count grows", few(live)))
 	}
 	return reasons

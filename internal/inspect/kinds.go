@@ -38,6 +38,8 @@ const (
 	Frozen              Kind = "frozen"
 	Stuck               Kind = "stuck"
 	Overdue             Kind = "overdue"
+	Standing            Kind = "standing"
+	OtherGates          Kind = "otherGates"
 	Condemned           Kind = "condemned"
 	CondemnedIdle       Kind = "condemnedIdle"
 	PartitionTwice      Kind = "partitionTwice"

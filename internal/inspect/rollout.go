@@ -22,6 +22,7 @@ func (n *snapshot) readRollout(ctx context.Context, s *store.Store) error {
 		return err
 	}
 	n.rollout = rollout{resourceVersion: u.GetResourceVersion(), finished: finished(u), overdue: overdue(u), outdated: map[string]bool{}}
+	n.rollout.told, n.rollout.budgets = n.readTold(ctx, s), n.readBudgets(ctx, s, u)
 	return n.readRevisions(ctx, s, u)
 }
 

@@ -54,6 +54,9 @@ type rollout struct {
 	current string
 	// overdue is the Deployment controller's message about a rollout without progress. It is empty if there is none.
 	overdue string
+	// told are Events in which the controller says why it gives no ids, and budgets say what never lets it evict a pod.
+	told    []told
+	budgets []string
 	// resourceVersion is that of the owner after the pods were read.
 	resourceVersion string
 }

@@ -42,7 +42,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 			ErrNoController, pod.Name, pod.Namespace)
 	}
 	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name, further...)
-	if !ok {
+	if !ok || ref.Rolls() { // a Deployment has ReplicaSets, and no pods
 		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
 	}
 	if !ref.Is(store.ReplicaSet) {
@@ -79,6 +79,6 @@ func byReceipt(pod *metav1.PartialObjectMetadata, further []store.Further) (stor
 }
 
 func unknown(pod *metav1.PartialObjectMetadata, of string, controller *metav1.OwnerReference) error {
-	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, which idalloc cannot count: run the pods from a "+store.AnyKind,
-		ErrUnknownOwner, of, pod.Namespace, controller.APIVersion, controller.Kind, controller.Name)
+	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, for which idalloc cannot count it: run the pods from a "+store.AnyKind,
+		ErrUnknownOwner, of, pod.Namespace, store.Shown(controller.APIVersion), store.Shown(controller.Kind), store.Shown(controller.Name))
 }

@@ -24,17 +24,12 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // believed is how many pods' capacity a partition may have before its speed is not believed any more.
 const believed = 1e6
-
-// A client of the HTTP server has readTimeout for its request, and its connection may be idle for idleTimeout.
-const (
-	readTimeout = 10 * time.Second
-	idleTimeout = time.Minute
-)
 
 type runner struct {
 	sources
@@ -189,7 +184,7 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 	if err != nil {
 		return fmt.Errorf("--http-address: %w", err)
 	}
-	server := newServer(mux)
+	server := serve.Bounded(mux)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	log := logr.FromContextOrDiscard(ctx)
@@ -199,9 +194,4 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 		}
 	}()
 	return nil
-}
-
-// newServer returns a server that does not keep unused connections.
-func newServer(handler http.Handler) *http.Server {
-	return &http.Server{Handler: handler, ReadTimeout: readTimeout, WriteTimeout: 30 * time.Second, IdleTimeout: idleTimeout}
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -18,6 +21,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/executor"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/internal/serve"
 )
 
 const longHelp = `idalloc-controller gives each pod with the label idalloc.dev/assign=controller
@@ -31,6 +35,13 @@ Each flag has an environment variable: --namespace is
 IDALLOC_CONTROLLER_NAMESPACE. A flag on the command line wins.
 
 Exit codes: 0 done; 1 error; 2 usage; 4 forbidden by RBAC.`
+
+const (
+	// off is an address at which nothing is served.
+	off = "0"
+	// mostScrapes is how many scrapes are answered at a time.
+	mostScrapes = 8
+)
 
 // options are the flags.
 type options struct {
@@ -84,7 +95,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kinds: %w", err)
 	}
-	kinds, err := executor.KindsOf(mapper, o.kinds)
+	kinds, missing, err := executor.KindsOf(mapper, o.kinds)
 	if err != nil {
 		return err
 	}
@@ -94,23 +105,45 @@ func (o *options) run(ctx context.Context) error {
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme.Scheme, Logger: log, Cache: caches,
-		Metrics: server.Options{BindAddress: o.metricsAt}, HealthProbeBindAddress: o.health,
+		Metrics: server.Options{BindAddress: off}, HealthProbeBindAddress: off, // those of controller-runtime have no bounds
 		LeaderElection: o.elect, LeaderElectionID: "idalloc-controller", LeaderElectionNamespace: o.electionSpace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("healthz: %w", err)
+	if err := o.serve(ctx, mgr); err != nil {
+		return err
 	}
-	if err := mgr.AddReadyzCheck("cache", executor.Synced(mgr.GetCache())); err != nil {
-		return fmt.Errorf("readyz: %w", err)
-	}
-	if err := executor.Setup(ctx, mgr, config, kinds, metrics.Registry, clock.RealClock{}, log); err != nil {
+	if err := executor.Setup(ctx, mgr, config, kinds, missing, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
 	if err := executor.Permitted(ctx, mgr.GetAPIReader(), mapper, kinds, o.namespace, clock.RealClock{}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// serve has the manager answer scrapes and probes, whichever replica leads.
+func (o *options) serve(ctx context.Context, mgr manager.Manager) error {
+	probes, scrapes := http.NewServeMux(), http.NewServeMux()
+	probes.Handle("/healthz", healthz.CheckHandler{Checker: healthz.Ping})
+	probes.Handle("/readyz", healthz.CheckHandler{Checker: executor.Synced(mgr.GetCache())})
+	// Each answer that is compressed takes most of a megabyte.
+	scrapes.Handle("/metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: mostScrapes}))
+	for _, s := range []struct {
+		flag, address string
+		handler       http.Handler
+	}{{"health-address", o.health, probes}, {"metrics-address", o.metricsAt, scrapes}} {
+		if s.address == off {
+			continue
+		}
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", s.flag, err)
+		}
+		if err := mgr.Add(&manager.Server{Name: s.flag, Server: serve.Bounded(s.handler), Listener: listener}); err != nil {
+			return fmt.Errorf("--%s: %w", s.flag, err)
+		}
+	}
+	return nil
 }

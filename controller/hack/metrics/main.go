@@ -8,4 +8,4 @@ import (
 	"github.com/idalloc/idalloc/hack/reference/described"
 )
 
-func main() { described.Main(executor.NewMetrics(time.Now)) }
+func main() { described.Main(executor.NewMetrics(time.Now, nil, nil)) }

@@ -83,7 +83,7 @@ func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
 		"none": {0, 0, 3 * few}, "while the first is told": {0, 1, few}, "news that never ends": {1, 1, few},
 	} {
 		p := passOf(t, nil)
-		p.slots, p.slow, p.metrics = make(chan struct{}, 1), make(chan struct{}, 1), NewMetrics(time.Now)
+		p.slots, p.slow, p.metrics = make(chan struct{}, 1), make(chan struct{}, 1), NewMetrics(time.Now, nil, nil)
 		p.temper.news.Add(c.before)
 		told = 0
 		all := make([]write, 0, len(w.Pods))
@@ -120,7 +120,7 @@ func refusedPass(t *testing.T, answer refusal) *pass {
 		t.Fatal(err)
 	}
 	p := passOf(t, nil)
-	p.store, p.slots, p.metrics = s, make(chan struct{}, 1), NewMetrics(time.Now)
+	p.store, p.slots, p.metrics = s, make(chan struct{}, 1), NewMetrics(time.Now, nil, nil)
 	p.metas["a"] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "shop", UID: "u", ResourceVersion: "1"}}
 	return p
 }

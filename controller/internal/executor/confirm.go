@@ -138,7 +138,7 @@ func (p *pass) owns(pod metav1.Object) bool {
 		return false
 	}
 	_, ours := p.sets[string(c.UID)]
-	return ours || c.UID == p.owner.UID && !p.owner.Controlled
+	return ours || c.UID == p.owner.UID && !p.owner.Controlled && !p.ref.Rolls()
 }
 
 // runsHere reports whether the pod's program began under the owner's name, and was told of no other owner since.

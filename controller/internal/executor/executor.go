@@ -29,6 +29,8 @@ const (
 	mixedAfter = 2 * time.Second
 	// passWithin bounds a pass. What is left then is the next one's.
 	passWithin = time.Minute
+	// mixedLast: the same after several lists that showed the same, before the ten seconds of goneAfter.
+	mixedLast = 8 * time.Second
 	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
 	unheardAfter = 20 * time.Second
 	// goneAfter is when the controller looks whether pods that the cache does not have are gone, which no watch shows. With its jitter it ends before the
@@ -256,7 +258,7 @@ func (p *pass) mixed(waits bool) time.Duration {
 	case !others || !ours:
 		return 0
 	case waits:
-		return mixedAfter
+		return p.temper.again(p.world.Pods)
 	}
 	return wait.Jitter(goneAfter, 1)
 }

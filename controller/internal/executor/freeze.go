@@ -27,7 +27,11 @@ const hashLabel = "pod-template-hash"
 func (p *pass) freeze(ctx context.Context) error {
 	p.frozen = ""
 	var sets []metav1.PartialObjectMetadata
-	if selector := p.siblings(ctx); selector != "" {
+	selector, err := p.siblings(ctx)
+	if err != nil {
+		return err
+	}
+	if selector != "" {
 		list := metaList(replicaSets)
 		if err := p.listLabelled(ctx, list, selector); err != nil {
 			return err
@@ -62,18 +66,22 @@ func (p *pass) freeze(ctx context.Context) error {
 	return nil
 }
 
-// siblings selects the ReplicaSets that may be about to change hands together with the owner or its own. It is empty if there are none.
-func (p *pass) siblings(ctx context.Context) string {
+// siblings selects the ReplicaSets that may be about to change hands together with the owner or its own. It is empty if there are none. The cache has no
+// labels of ReplicaSets.
+func (p *pass) siblings(ctx context.Context) (string, error) {
 	if p.ref.Rolls() {
-		return p.owner.Selector
+		return p.owner.Selector, nil
 	}
 	meta, err := p.ownerMeta(ctx, p.ref)
 	if err != nil || !p.ref.Is(store.ReplicaSet) || meta.Annotations[revisionKey] == "" {
-		return ""
+		return "", nil //nolint:nilerr // the cache lacks a ReplicaSet without the label, which no pod of the controller has
+	}
+	if meta, err = p.store.GetMetadata(ctx, p.ref); err != nil {
+		return "", err
 	}
 	same := maps.Clone(meta.Labels)
 	delete(same, hashLabel)
-	return labels.SelectorFromSet(same).String()
+	return labels.SelectorFromSet(same).String(), nil
 }
 
 // holdsUp reports whether the owner is frozen because of a ReplicaSet.

@@ -13,23 +13,28 @@ import (
 // Kinds are the kinds of owners, by group and kind. Those that are not built in have the name of their resource.
 type Kinds map[schema.GroupVersionKind]string
 
-// KindsOf returns the kinds that everybody has, and those with these names, such as "rollouts.argoproj.io". The cluster has to have these.
-func KindsOf(mapper meta.RESTMapper, names []string) (Kinds, error) {
-	k := Kinds{
+// KindsOf returns the kinds that everybody has, and those with these names, such as "rollouts.argoproj.io". missing are those that the cluster does not have,
+// or that it cannot tell about now. Errors: the name is not one of a resource and its group.
+func KindsOf(mapper meta.RESTMapper, names []string) (k Kinds, missing []string, err error) {
+	k = Kinds{
 		{Group: "apps", Version: "v1", Kind: store.Deployment}: "", {Group: "apps", Version: "v1", Kind: store.StatefulSet}: "",
 		{Group: "batch", Version: "v1", Kind: store.Job}: "", replicaSets: "",
 	}
 	for _, name := range names {
-		resource, group, _ := strings.Cut(name, ".")
+		resource, group, whole := strings.Cut(name, ".")
+		if !whole || resource == "" || group == "" {
+			return nil, nil, fmt.Errorf("--kind %q: write RESOURCE.GROUP, such as rollouts.argoproj.io", name)
+		}
 		gvk, err := mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: resource})
 		if err != nil {
-			return nil, fmt.Errorf("--kind %s: write RESOURCE.GROUP of a kind that the cluster has: %w", name, err)
+			missing = append(missing, name)
+			continue
 		}
 		if _, builtIn := k[gvk]; !builtIn {
 			k[gvk] = resource
 		}
 	}
-	return k, nil
+	return k, missing, nil
 }
 
 // ref returns the owner of this kind. known is false for other kinds. Versions of a kind are one kind.

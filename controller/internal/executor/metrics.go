@@ -1,12 +1,16 @@
 package executor
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -15,15 +19,23 @@ type Metrics struct {
 	assigned           prometheus.Histogram
 	removals, failed   *prometheus.CounterVec
 	refused, conflicts prometheus.Counter
+	missing            *prometheus.GaugeVec
 	gated, oldest      *prometheus.Desc
 	now                func() time.Time
+	// pods lists the pods that the cache has: a pass that fails tells of none.
+	pods func() []corev1.Pod
+	// leads says whether this replica is elected. Another one knows how many pods wait, and not why.
+	leads func() bool
 
 	mu    sync.Mutex
 	waits map[store.Ref][]heart.Wait
 }
 
-// NewMetrics returns the metrics. They are a prometheus.Collector.
-func NewMetrics(now func() time.Time) *Metrics {
+// unseen is the reason of a pod that no pass has told of.
+const unseen heart.Reason = "unseen"
+
+// NewMetrics returns the metrics. They are a prometheus.Collector. pods and leads are called at each scrape.
+func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() bool) *Metrics {
 	return &Metrics{
 		assigned: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "idalloc_controller_assign_seconds", Help: "Time from a pod's creation until it has its id.",
@@ -41,9 +53,12 @@ func NewMetrics(now func() time.Time) *Metrics {
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "idalloc_controller_failed_writes_total", Help: "Writes that failed and come again, by step.",
 		}, []string{"step"}),
-		gated:  prometheus.NewDesc("idalloc_controller_gated_pods", "Pods that have no id yet, by reason.", []string{"reason"}, nil),
+		missing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "idalloc_controller_missing_kinds", Help: "Kinds of --kind that the cluster does not have. Their pods get no ids.",
+		}, []string{"kind"}),
+		gated:  prometheus.NewDesc("idalloc_controller_gated_pods", "Pods that have no id yet, by reason, as the elected replica knows it.", []string{"reason"}, nil),
 		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
-		now:    now, waits: map[store.Ref][]heart.Wait{},
+		now:    now, pods: pods, leads: leads, waits: map[store.Ref][]heart.Wait{},
 	}
 }
 
@@ -57,7 +72,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (m *Metrics) counted() []prometheus.Collector {
-	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts, m.failed}
+	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts, m.failed, m.missing}
 }
 
 // Collect implements prometheus.Collector.
@@ -65,19 +80,36 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, c := range m.counted() {
 		c.Collect(to)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	reasons, oldest := map[heart.Reason]int{}, 0.0
-	for _, waits := range m.waits {
-		for _, w := range waits {
-			reasons[w.Reason]++
-			oldest = max(oldest, m.now().Sub(w.Since).Seconds())
+	known := m.known()
+	for _, pod := range m.pods() {
+		reason, waits := known[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
+		ours := pod.Labels[store.AssignLabel] == store.AssignController
+		if has := ours && pod.Annotations[store.IDKey] != ""; !waits && !ours || has || census.Finished(string(pod.Status.Phase)) {
+			continue
+		}
+		reasons[cmp.Or(reason, unseen)]++
+		oldest = max(oldest, m.now().Sub(pod.CreationTimestamp.Time).Seconds())
+	}
+	if m.leads() {
+		for reason, n := range reasons {
+			to <- prometheus.MustNewConstMetric(m.gated, prometheus.GaugeValue, float64(n), string(reason))
 		}
 	}
-	for reason, n := range reasons {
-		to <- prometheus.MustNewConstMetric(m.gated, prometheus.GaugeValue, float64(n), string(reason))
-	}
 	to <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, oldest)
+}
+
+// known returns why pods wait, as passes have told.
+func (m *Metrics) known() map[types.NamespacedName]heart.Reason {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := map[types.NamespacedName]heart.Reason{}
+	for ref, waits := range m.waits {
+		for _, w := range waits {
+			known[types.NamespacedName{Namespace: ref.Namespace, Name: w.Pod}] = w.Reason
+		}
+	}
+	return known
 }
 
 func (m *Metrics) observe(ref store.Ref, waits []heart.Wait) {

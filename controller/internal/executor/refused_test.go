@@ -118,7 +118,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.ref = store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: server.Namespace, Name: "worker"}
 	c.x = &Executor{
-		store: s, cache: c, server: c.Client, writer: c.Client, log: logr.Discard(), metrics: NewMetrics(c.clk.Now), told: expiring.NewExpiringWithClock(c.clk),
+		store: s, cache: c, server: c.Client, writer: c.Client, log: logr.Discard(), metrics: NewMetrics(c.clk.Now, nil, nil), told: expiring.NewExpiringWithClock(c.clk),
 		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), tempers: map[store.Ref]*temper{},
 	}
 	return c
@@ -362,7 +362,7 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 // Another workload's writes hang, and have all slots.
 func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 	p := passOf(t, nil)
-	p.metas["a"], p.metrics = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, NewMetrics(time.Now)
+	p.metas["a"], p.metrics = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, NewMetrics(time.Now, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.write(ctx, make(chan struct{}), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {

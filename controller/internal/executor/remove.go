@@ -19,7 +19,9 @@ import (
 
 // remove decides once more, on what the API server says now, and removes pods. While the map cannot be written, no pod would get an id of theirs.
 func (p *pass) remove(ctx context.Context, d heart.Decision) (bool, error) {
-	inVain := func(r heart.Removal) bool { return p.keeps && r.Cause != heart.CauseClashes && r.Cause != heart.CauseLater }
+	inVain := func(r heart.Removal) bool {
+		return p.keeps && r.Cause != heart.CauseClashes && r.Cause != heart.CauseLater
+	}
 	if d.Remove = slices.DeleteFunc(d.Remove, inVain); len(d.Remove) == 0 {
 		return false, nil
 	}

@@ -36,7 +36,7 @@ func permitted(t *testing.T, server client.Reader) error {
 	jobs := schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: store.Job}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(jobs, meta.RESTScopeNamespace)
-	kinds, err := KindsOf(mapper, nil)
+	kinds, _, err := KindsOf(mapper, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,10 +60,10 @@ func (x *Executor) settlePod(ctx context.Context, ref store.Ref) (store.Ref, err
 	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {
 		return top, err
 	}
-	// Log: nothing that idalloc can count owns the pod, so it waits behind its gate for ever; an Event says the same.
-	// Do: run it from an [owner](words.md), or name its kind with --kind.
-	x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
 	if x.seldom(string(pod.UID), "OwnerUnknown") {
+		// Log: nothing that idalloc can count owns the pod, so it waits behind its gate for ever; an Event says the same.
+		// Do: run it from an [owner](words.md), or name its kind with --kind.
+		x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
 		// Event: nothing that idalloc can count owns the pod, so it waits behind its gate for ever.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
 		x.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: pod.Name, UID: pod.UID}, ref.Namespace, store.EventWarning, "OwnerUnknown",

@@ -36,6 +36,10 @@ const (
 	firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
 	// reconciles is how many owners are reconciled at a time. They share inFlight.
 	reconciles = 8
+	// pagesAtOnce is how many pages of lists are in memory at a time, for all owners together. Each may have 8 MiB.
+	pagesAtOnce = 2
+	// syncedWithin is how long a request waits for them.
+	syncedWithin = 100 * time.Millisecond
 	// syncWithin is how long the first lists may take.
 	syncWithin = 2 * time.Minute
 )
@@ -48,7 +52,7 @@ func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
 		return cache.Options{}, fmt.Errorf("label selector: %w", err)
 	}
 	o := cache.Options{
-		ReaderFailOnMissingInformer: true,
+		ReaderFailOnMissingInformer: true, NewInformer: newInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:       {Label: ours, Transform: trimPod},
 			metaOf(replicaSets): {Label: there, Transform: trimMeta},
@@ -63,13 +67,23 @@ func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
 	return o, nil
 }
 
-// Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry.
-func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds Kinds, registry prometheus.Registerer, clk clock.Clock, log logr.Logger) error {
+// Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry. kinds and missing are those of KindsOf.
+func Setup(
+	ctx context.Context, mgr manager.Manager, config *rest.Config, kinds Kinds, missing []string, registry prometheus.Registerer, clk clock.Clock, log logr.Logger,
+) error {
 	s, err := store.New(config, clk)
 	if err != nil {
 		return err
 	}
-	counts := NewMetrics(clk.Now)
+	s.Pages = make(chan struct{}, pagesAtOnce)
+	counts := NewMetrics(clk.Now, cachedPods(mgr.GetCache()), func() bool {
+		select {
+		case <-mgr.Elected():
+			return true
+		default:
+			return false
+		}
+	})
 	if err := registry.Register(counts); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
@@ -78,7 +92,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 		return fmt.Errorf("host name: %w", err)
 	}
 	x := &Executor{
-		store: s, cache: mgr.GetCache(), server: mgr.GetAPIReader(), writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
+		store: s, cache: mgr.GetCache(), server: pages{store: s}, writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
 		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
 		told: expiring.NewExpiringWithClock(clk), tempers: map[store.Ref]*temper{},
 	}
@@ -92,7 +106,23 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 			return fmt.Errorf("watch of %s: %w", gvk.Kind, err)
 		}
 	}
+	if len(missing) > 0 {
+		if err := mgr.Add(missed{Executor: x, names: missing, mapper: mgr.GetRESTMapper()}); err != nil {
+			return fmt.Errorf("kinds that are missing: %w", err)
+		}
+	}
 	return x.watch(mgr)
+}
+
+// cachedPods returns a function that lists what the cache has of pods. It has none before the first list is there.
+func cachedPods(from client.Reader) func() []corev1.Pod {
+	return func() []corev1.Pod {
+		ctx, cancel := context.WithTimeout(context.Background(), syncedWithin)
+		defer cancel()
+		var all corev1.PodList
+		_ = from.List(ctx, &all, client.UnsafeDisableDeepCopy)
+		return all.Items
+	}
 }
 
 func (x *Executor) watch(mgr manager.Manager) error {
@@ -125,7 +155,7 @@ func (x *Executor) watch(mgr manager.Manager) error {
 // Synced is a check that fails until the caches have what was there at the start.
 func Synced(from cache.Cache) func(*http.Request) error {
 	return func(r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(r.Context(), syncedWithin)
 		defer cancel()
 		if !from.WaitForCacheSync(ctx) {
 			return errors.New("the first lists are not there yet")

@@ -3,11 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -95,7 +91,9 @@ func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (s
 func (x *Executor) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
 	known := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		if ref, known = x.kinds.ref(c.APIVersion, c.Kind, pod.GetNamespace(), c.Name); ref.Is(store.ReplicaSet) {
+		if ref, known = x.kinds.ref(c.APIVersion, c.Kind, pod.GetNamespace(), c.Name); ref.Rolls() {
+			known = false // anyone may write such a reference, and a Deployment has ReplicaSets, and no pods
+		} else if ref.Is(store.ReplicaSet) {
 			if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
 				ref, known = x.aboveSet(set, ref)
 			}
@@ -193,59 +191,4 @@ func changes(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 	was := *e.ObjectOld
 	was.ResourceVersion = e.ObjectNew.ResourceVersion
 	return !equality.Semantic.DeepEqual(&was, e.ObjectNew)
-}
-
-// trimPod keeps of a pod what decisions need: a cache of ten thousand whole pods would take hundreds of megabytes.
-func trimPod(o any) (any, error) {
-	pod, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
-	}
-	spec := corev1.PodSpec{SchedulingGates: pod.Spec.SchedulingGates, NodeName: pod.Spec.NodeName}
-	status := corev1.PodStatus{Phase: pod.Status.Phase}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
-		}
-	}
-	pod.Spec, pod.Status, pod.ManagedFields, pod.Finalizers = spec, status, nil, nil
-	keep(pod.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
-	keep(pod.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.IdentityKey, assignment.DeletionCostKey, store.CompletionIndexLabel)
-	return pod, nil
-}
-
-// keep removes all other keys. A map that is there stays: a patch cannot add a key to nothing.
-func keep(m map[string]string, keys ...string) {
-	kept := map[string]string{}
-	for _, k := range keys {
-		if v, there := m[k]; there {
-			kept[k] = v
-		}
-	}
-	clear(m)
-	maps.Copy(m, kept)
-}
-
-// trimMeta keeps of an owner, and of a ReplicaSet, which one it is and what changes when it matters.
-func trimMeta(o any) (any, error) {
-	meta, ok := o.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return o, nil
-	}
-	h := fnv.New64a()
-	for _, key := range slices.Sorted(maps.Keys(meta.Annotations)) {
-		if !strings.HasPrefix(key, ownKeys) && key != revisionKey {
-			continue
-		}
-		_, _ = fmt.Fprintf(h, "%s=%s\n", key, meta.Annotations[key])
-	}
-	kept := map[string]string{hashKey: strconv.FormatUint(h.Sum64(), 36)}
-	if number, there := meta.Annotations[revisionKey]; there {
-		kept[revisionKey] = number
-	}
-	if meta.Kind != store.ReplicaSet || metav1.GetControllerOfNoCopy(meta) != nil { // those of an orphan find its siblings
-		keep(meta.Labels, store.AssignLabel)
-	}
-	meta.Annotations, meta.ManagedFields, meta.Finalizers = kept, nil, nil
-	return meta, nil
 }

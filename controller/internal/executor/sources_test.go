@@ -39,7 +39,7 @@ func TestTheCacheShowsThatAnnotationsOfAnOwnerChange(t *testing.T) {
 	}
 }
 
-// pods are all that a cache, or a server, has.
+// pods are all that a cache, or a server, has, beside a ReplicaSet "new" of "owner".
 type pods struct {
 	client.Reader
 
@@ -49,6 +49,9 @@ type pods struct {
 func (p pods) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	var o client.ListOptions
 	o.ApplyOptions(options)
+	if sets, ofSets := list.(*metav1.PartialObjectMetadataList); ofSets && sets.Kind == store.ReplicaSet+"List" && (o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{index: "owner"})) {
+		sets.Items = []podMeta{{ObjectMeta: metav1.ObjectMeta{Name: "any", UID: "new", OwnerReferences: controlledBy("owner", store.Deployment)}}}
+	}
 	out, ofPods := list.(*corev1.PodList)
 	for i := range p.all {
 		matches := func(value string) bool { return o.FieldSelector.Matches(fields.Set{index: value}) }
@@ -100,5 +103,21 @@ func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
 		if got := x.ownerOfPod(t.Context(), pod); got != want {
 			t.Errorf("a pod with the label of %s is %v's, want %v", owner, got, want)
 		}
+	}
+}
+
+// Anyone may write such a reference on a pod, and the controller would write a map on a Deployment that never asked.
+func TestAPodThatNamesADeploymentAsItsControllerIsNoneOfItsPods(t *testing.T) {
+	kinds, _, err := KindsOf(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &metav1.ObjectMeta{Namespace: "shop", Name: "a", OwnerReferences: controlledBy("owner", store.Deployment)}
+	x := &Executor{kinds: kinds, cache: pods{}}
+	if got := x.ownerOfPod(t.Context(), pod); got.Kind != podKind {
+		t.Errorf("its owner is %v", got)
+	}
+	if passOf(t, nil).owns(pod) {
+		t.Error("the Deployment has it")
 	}
 }

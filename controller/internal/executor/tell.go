@@ -29,10 +29,10 @@ const (
 // event leaves an Event. That one cannot be written is no reason to stop.
 func (x *Executor) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string) {
 	err := x.store.Tell(ctx, store.KubeEvent{About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message})
-	if err != nil {
+	if err != nil && x.seldom(string(about.UID), "unwritten "+reason) {
 		// Log: an Event could not be written; the line has its text.
 		// Do: nothing, unless it stays; then see whether the controller may create Events.
-		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", err.Error())
+		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", store.Shown(err.Error()))
 	}
 }
 
@@ -55,6 +55,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	about, stuck := p.owner.About(), map[heart.Reason]int{}
 	p.tellIgnored(ctx)
 	p.tellRefused(ctx)
+	p.tellTooLarge(ctx)
 	for _, w := range d.Waits {
 		if left := starts - p.world.Now.Sub(w.Since); w.Reason.Passes() && left > 0 {
 			p.sooner(left)
@@ -182,6 +183,23 @@ func (p *pass) tellFrozen(ctx context.Context) {
 		p.event(ctx, p.owner.About(), store.EventWarning, "WorkloadFrozen", fmt.Sprintf(
 			"no pod gets an id, and none is removed, until ReplicaSet %s has the same owner: make the Deployment again, or delete what you do not need; "+
 				"a ReplicaSet that is to stay alone needs annotation %s with its name", p.frozen, assignment.AdoptKey))
+	}
+}
+
+// tellTooLarge leaves an Event about pods of which the cache has not kept all that counts.
+func (p *pass) tellTooLarge(ctx context.Context) {
+	for name, meta := range p.metas {
+		if meta == nil {
+			continue
+		}
+		what, large := meta.Annotations[tooLargeKey]
+		if !large || !p.seldom(string(meta.UID), "PodTooLarge") {
+			continue
+		}
+		// Event: on a pod: an annotation of idalloc's is longer than any that idalloc writes, so the pod gets no id. What it locks stays locked.
+		// Do: see who wrote it, and delete the pod.
+		p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: name, UID: meta.UID}, store.EventWarning, "PodTooLarge",
+			fmt.Sprintf("the pod gets no id: %s, which idalloc did not write: see who did, and delete the pod", what))
 	}
 }
 

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"sync/atomic"
@@ -26,6 +28,9 @@ type temper struct {
 	strangers bool
 	// listed says that strangers is known.
 	listed bool
+	// showed is what the last list of pods that take for themselves showed, and relist when the next one comes.
+	showed uint64
+	relist time.Duration
 	// seen has the names of pods that the cache has or had, of those that live or that the map names still.
 	seen map[string]bool
 	// wrote is the map as it was written last. What was undone is not written again at once each time: the next write comes at until.
@@ -78,6 +83,19 @@ func (x *Executor) calm(ref store.Ref) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.tempers, ref)
+}
+
+// again returns when pods that take for themselves are listed again: at growing intervals for as long as lists show the same.
+func (t *temper) again(pods []heart.Pod) time.Duration {
+	h := fnv.New64a()
+	for _, q := range pods {
+		_, _ = fmt.Fprintln(h, q.Name, q.Version)
+	}
+	if shows := h.Sum64(); shows != t.showed {
+		t.showed, t.relist = shows, 0
+	}
+	t.relist = min(max(2*t.relist, mixedAfter), mixedLast)
+	return t.relist
 }
 
 // damped returns for how long the map is left alone.

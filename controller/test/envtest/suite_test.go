@@ -34,6 +34,7 @@ import (
 
 //nolint:gochecknoglobals // Ginkgo's specs share what BeforeSuite made
 var (
+	plane  *controlplane.ControlPlane
 	config *rest.Config
 	client kubernetes.Interface
 )
@@ -44,7 +45,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	cp, err := controlplane.Start(ctx, controlplane.Options{Log: GinkgoLogr})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cp.Stop)
-	config = rest.CopyConfig(cp.Config())
+	plane, config = cp, rest.CopyConfig(cp.Config())
 	config.QPS = -1
 	client, err = kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
@@ -62,7 +63,7 @@ func controlAt(namespace string, clk clock.Clock, named ...string) {
 	Expect(err).NotTo(HaveOccurred())
 	mapper, err := apiutil.NewDynamicRESTMapper(config, http)
 	Expect(err).NotTo(HaveOccurred())
-	kinds, err := executor.KindsOf(mapper, named)
+	kinds, missing, err := executor.KindsOf(mapper, named)
 	Expect(err).NotTo(HaveOccurred())
 	caches, err := executor.CacheOptions(namespace, kinds)
 	Expect(err).NotTo(HaveOccurred())
@@ -71,7 +72,7 @@ func controlAt(namespace string, clk clock.Clock, named ...string) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(executor.Setup(ctx, mgr, config, kinds, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
+	Expect(executor.Setup(ctx, mgr, config, kinds, missing, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	DeferCleanup(func() {

@@ -29,7 +29,7 @@ import (
 func Control(ctx context.Context, in world.Surroundings) error {
 	in.Config.ContentType = runtime.ContentTypeJSON // the simulated server knows nothing else
 	mapper := kindsOfCluster()
-	kinds, err := executor.KindsOf(mapper, nil)
+	kinds, missing, err := executor.KindsOf(mapper, nil)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func Control(ctx context.Context, in world.Surroundings) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := executor.Setup(ctx, mgr, in.Config, kinds, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
+	if err := executor.Setup(ctx, mgr, in.Config, kinds, missing, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
 		return err
 	}
 	ctx, cancel := ended(ctx)

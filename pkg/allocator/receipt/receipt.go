@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -41,6 +43,8 @@ const (
 	MaxID = 1<<31 - 2
 	// MaxRank is the largest Rank that is read. A larger one would make no difference.
 	MaxRank = 1000
+	// MaxLength is the length of the longest text that is read. One with all partitions, in the form that takes most bytes, has a third of that.
+	MaxLength = 64 << 10
 )
 
 // State is what a receipt says of its pod.
@@ -192,9 +196,22 @@ func (r Receipt) Encode() string {
 	return string(b)
 }
 
+// Kept returns the text. For one that is too long to be read it returns another one that cannot be read either, and that differs if the text differs.
+func Kept(text string) string {
+	if len(text) <= MaxLength {
+		return text
+	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, text)
+	return fmt.Sprintf("%d bytes, hash %016x", len(text), h.Sum64())
+}
+
 // Parse reads the text of the annotation. It ignores fields that it does not know. The error says what is wrong; then the receipt has no more
 // than UID and Owner, if these can be read.
 func Parse(text string) (Receipt, error) {
+	if len(text) > MaxLength {
+		return Receipt{}, fmt.Errorf("a receipt of %d bytes", len(text))
+	}
 	var w wire
 	err := json.Unmarshal([]byte(text), &w)
 	names := Receipt{UID: w.UID, Owner: w.Owner}

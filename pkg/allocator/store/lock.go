@@ -136,7 +136,7 @@ type Receipt struct {
 
 	Pod string
 	UID types.UID
-	// Text is the annotation as it stands, and Version the pod's resourceVersion.
+	// Text is the annotation as it stands, by receipt.Kept, and Version the pod's resourceVersion.
 	Text, Version string
 	// Deadline is when the pod's grace period ends, nil unless it is being deleted.
 	Deadline *metav1.Time
@@ -186,7 +186,7 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Rece
 	if which.Since != "" {
 		o.ResourceVersion, o.ResourceVersionMatch = which.Since, metav1.ResourceVersionMatchNotOlderThan
 	}
-	err = eachPage(ctx, target{gvr: Pods, namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	err = s.eachPage(ctx, target{gvr: Pods, namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -201,7 +201,7 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Rece
 				r = receipt.Elsewhere(pod, ref.String())
 			}
 			out = append(out, Receipt{
-				Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Deadline: pod.DeletionTimestamp,
+				Receipt: r, Pod: pod.Name, UID: pod.UID, Text: receipt.Kept(pod.Annotations[receipt.Key]), Version: pod.ResourceVersion, Deadline: pod.DeletionTimestamp,
 			})
 		}
 		return list.Continue, nil

@@ -22,7 +22,8 @@ const (
 // eachPage reads pages of at most limit objects, 0 for all in one piece, until there is no token for one more. It does not read a page that is too
 // large to its end, and begins again with fewer objects a page.
 // If tokens expire twice, it reads all in one piece, however large that is. If o.Continue is empty, read gets the first page, be it again.
-func eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+// It waits for one of s.Pages before each page.
+func (s *Store) eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	o.Limit, o.Continue = limit, ""
 	most, expired := int64(pageBytes), false
 	for {
@@ -33,8 +34,9 @@ func eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64,
 		if o.Limit > 0 { // the server's cache has no pages
 			o.ResourceVersion, o.ResourceVersionMatch = "", ""
 		}
-		next, err := request(context.WithValue(ctx, pageKey{}, page), of, "list",
-			func(ctx context.Context) (string, error) { return read(ctx, o) })
+		next, err := s.inTurn(ctx, func() (string, error) {
+			return request(context.WithValue(ctx, pageKey{}, page), of, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
+		})
 		switch {
 		case page.left < 0: // a token is for pages of the limit that it came with
 			if o.Limit, o.Continue = o.Limit/fewer, ""; o.Limit == 0 {
@@ -53,6 +55,19 @@ func eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64,
 			o.Continue = next
 		}
 	}
+}
+
+// inTurn reads a page when fewer than Pages are being read.
+func (s *Store) inTurn(ctx context.Context, read func() (string, error)) (string, error) {
+	if s.Pages != nil {
+		select {
+		case s.Pages <- struct{}{}:
+			defer func() { <-s.Pages }()
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return read()
 }
 
 // page is how many bytes of a page may still be read. It is negative when the page was too large.

@@ -55,11 +55,16 @@ func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOpti
 	return s.EachMetadata(ctx, Pods, namespace, o, do)
 }
 
-// EachMetadata is EachPod with objects of any kind. An empty namespace stands for all.
+// EachMetadata is EachPod with objects of any kind. An empty namespace stands for all. With o.ResourceVersionMatch, it first asks for one page of all,
+// because an API server answers that from its cache.
 func (s *Store) EachMetadata(
 	ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata),
 ) error {
-	return eachPage(ctx, target{gvr: of, namespace: namespace}, o, pageSize, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	limit := int64(pageSize)
+	if o.ResourceVersionMatch != "" {
+		limit = 0
+	}
+	return s.eachPage(ctx, target{gvr: of, namespace: namespace}, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(of).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -83,7 +88,7 @@ func (s *Store) EachObject(ctx context.Context, of schema.GroupVersionResource, 
 
 // eachObject calls again before each first page.
 func (s *Store) eachObject(ctx context.Context, of target, o metav1.ListOptions, limit int64, again func(), do func(*unstructured.Unstructured)) error {
-	return eachPage(ctx, of, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return s.eachPage(ctx, of, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Dynamic.Resource(of.gvr).Namespace(of.namespace).List(ctx, o)
 		if err != nil {
 			return "", err

@@ -41,6 +41,8 @@ type Store struct {
 	// owners is a client of that server, too. It decodes owners as Objects.
 	owners rest.Interface
 	config *rest.Config
+	// Pages bounds how many pages of lists are in memory at a time: its capacity. Nil is no bound.
+	Pages chan struct{}
 	// Clock is the time that Events carry.
 	Clock clock.Clock
 }

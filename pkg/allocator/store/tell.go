@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +67,7 @@ func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
 		},
 		"type":               e.Type,
 		"reason":             e.Reason,
-		"message":            shorten(e.Message, maxEventMessage),
+		"message":            shorten(strings.Map(printable, e.Message), maxEventMessage),
 		"count":              int64(1),
 		"firstTimestamp":     stamp,
 		"lastTimestamp":      stamp,
@@ -91,6 +93,30 @@ func eventName(name string, uid types.UID, reason string, now time.Time) string 
 		name = strings.TrimRight(name[:most], ".-")
 	}
 	return name + suffix
+}
+
+// Shown returns a text that others wrote in a form for log lines, Events and errors: at most 256 bytes, and quoted unless it is a plain word.
+func Shown(text string) string {
+	const most = 256
+	short := strings.ToValidUTF8(text[:min(len(text), most/4)], "") // quoted, a byte has up to four
+	switch {
+	case len(text) > most:
+		return fmt.Sprintf("%q and %d bytes more", short, len(text)-len(short))
+	case strings.Map(printable, text) != text || strings.ContainsAny(text, " \""):
+		return shorten(strconv.Quote(text), most)
+	}
+	return text
+}
+
+// printable replaces what a terminal would act on.
+func printable(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // shorten cuts text to at most this many bytes.

@@ -47,3 +47,15 @@ func TestShorten(t *testing.T) {
 		t.Errorf("%d bytes: %q", len(got), got[len(got)-8:])
 	}
 }
+
+// A name that others chose is a part of log lines and Events.
+func TestWhatOthersWroteIsQuotedAndShort(t *testing.T) {
+	for text, want := range map[string]string{
+		"apps/v1": "apps/v1", "two words": `"two words"`, "\x1b[2J": `"\x1b[2J"`, `a"b`: `"a\"b"`,
+		strings.Repeat("\x1b", 300): `"` + strings.Repeat(`\x1b`, 64) + `" and 236 bytes more`,
+	} {
+		if got := Shown(text); got != want {
+			t.Errorf("%.20q is shown as %s, want %s", text, got, want)
+		}
+	}
+}

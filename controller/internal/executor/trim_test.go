@@ -1,0 +1,79 @@
+package executor
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const huge = 1_200_000
+
+// hostile is metadata that is large wherever its author can make it so.
+func hostile() metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{}, Labels: map[string]string{store.AssignLabel: store.AssignController}}
+	for i := range 20_000 {
+		m.Annotations[fmt.Sprint(i)] = ""
+	}
+	for _, key := range []string{receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.IdentityKey, store.CompletionIndexLabel, revisionKey, "other"} {
+		m.Annotations[key] = strings.Repeat("1", 250_000)
+	}
+	m.OwnerReferences = []metav1.OwnerReference{
+		{Kind: strings.Repeat("K", huge)}, {APIVersion: "apps/v1", Kind: strings.Repeat("K", huge), Name: strings.Repeat("n", huge), UID: "c", Controller: new(true)},
+	}
+	m.Finalizers, m.GenerateName = []string{strings.Repeat("f", huge)}, strings.Repeat("g", huge)
+	return m
+}
+
+// The user of one namespace would fill the memory of the controller of all.
+func TestWhatTheCacheKeepsOfAnObjectIsBounded(t *testing.T) {
+	const most = 1 << 10
+	pod := &corev1.Pod{ObjectMeta: hostile()}
+	pod.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Value: strings.Repeat("v", huge)}}}}
+	for i := range 4000 {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("example.com/%d", i)})
+	}
+	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: store.Gate})
+	meta := &podMeta{ObjectMeta: hostile()}
+	for what, trimmed := range map[string]func() (any, error){"a pod": func() (any, error) { return trimPod(pod) }, "an owner": func() (any, error) { return trimMeta(meta) }} {
+		got, err := trimmed()
+		out, is := got.(client.Object)
+		if err != nil || !is {
+			t.Fatal(err)
+		}
+		if n := len(fmt.Sprintf("%+v", out)); n > 8*most {
+			t.Errorf("of %s %d bytes are kept", what, n)
+		}
+		before := out.DeepCopyObject()
+		if again, err := trimmed(); err != nil || !reflect.DeepEqual(again, before) {
+			t.Errorf("%s is not the same when it is trimmed again: %v", what, err)
+		}
+	}
+	if len(pod.Spec.SchedulingGates) != 2 || pod.OwnerReferences[0].Kind != "too large" {
+		t.Errorf("kept are gates %v, and owner %v", pod.Spec.SchedulingGates, pod.OwnerReferences)
+	}
+	// It is refused, and never taken for another one.
+	p := passOf(t, nil)
+	if q := p.podOf(pod); !q.OtherGates || !q.Gated {
+		t.Errorf("the pod is not refused: %+v", q)
+	}
+}
+
+// What decisions need of an ordinary pod is there.
+func TestAnOrdinaryPodLosesNothing(t *testing.T) {
+	lock := receipt.Receipt{UID: "u", Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", UID: "u", OwnerReferences: controlledBy("new", store.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode(), store.IDKey: "3"},
+	}}
+	was := pod.DeepCopy()
+	if _, err := trimPod(pod); err != nil || !reflect.DeepEqual(pod, was) {
+		t.Errorf("%+v became %+v (%v)", was, pod, err)
+	}
+}

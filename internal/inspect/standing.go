@@ -1,0 +1,132 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// toldWithin is how long an Event of the controller counts: it repeats one that is still so after five minutes. Clocks may differ by a minute.
+	toldWithin, clocksDiffer = 6 * time.Minute, time.Minute
+	// reporter is what idalloc's Events name as their reporting component.
+	reporter = "idalloc.dev/allocator"
+)
+
+// told is an Event in which the controller says why pods of the owner get no ids.
+type told struct {
+	at      time.Time
+	message string
+}
+
+// readTold reads what the controller has said of the owner. It is empty if no pod waits for the controller, and without a right to read Events.
+func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
+	waits := func(p pod) bool { return p.byController && p.given == "" && !census.Finished(p.phase) }
+	if !slices.ContainsFunc(n.listed(), waits) {
+		return nil
+	}
+	newest := map[string]told{}
+	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(n.owner.UID)}
+	err := s.EachObject(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, n.owner.Namespace, o, func(e *unstructured.Unstructured) {
+		reason, _ := e.Object["reason"].(string)
+		message, _ := e.Object["message"].(string)
+		at, err := time.Parse(time.RFC3339, heardAt(e))
+		ours := e.Object["reportingComponent"] == reporter && slices.Contains([]string{"RolloutWaits", "RemovalRefused"}, reason)
+		if err == nil && ours && at.After(newest[reason].at) {
+			newest[reason] = told{at, message}
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	var all []told
+	for _, t := range newest {
+		// When idalloc has written the workload since, it went on.
+		if n.now.Sub(t.at) <= toldWithin && !n.written.After(t.at.Add(clocksDiffer)) {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b told) int { return strings.Compare(a.message, b.message) })
+	return all
+}
+
+func (n *snapshot) listed() (all []pod) {
+	for _, p := range n.pods {
+		all = append(all, p)
+	}
+	return all
+}
+
+// readBudgets says of PodDisruptionBudgets that they never let the controller evict a pod of the owner. It says nothing without a right to list them.
+func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstructured.Unstructured) []string {
+	if !n.owner.Rolls() || !n.owner.Rollout.Blocks() || !slices.ContainsFunc(n.listed(), func(p pod) bool { return p.byController }) {
+		return nil
+	}
+	of, _, _ := unstructured.NestedStringMap(whole.Object, "spec", "template", "metadata", "labels")
+	var selecting, tight []string
+	budgets := schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+	err := s.EachObject(ctx, budgets, n.owner.Namespace, metav1.ListOptions{}, func(u *unstructured.Unstructured) {
+		var budget struct {
+			Spec struct {
+				Selector *metav1.LabelSelector `json:"selector"`
+			} `json:"spec"`
+			Status struct {
+				DesiredHealthy int `json:"desiredHealthy"`
+				ExpectedPods   int `json:"expectedPods"`
+			} `json:"status"`
+		}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &budget) != nil {
+			return
+		}
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil || !selector.Matches(labels.Set(of)) {
+			return
+		}
+		selecting = append(selecting, u.GetName())
+		if is := budget.Status; is.ExpectedPods > 0 && is.DesiredHealthy >= is.ExpectedPods {
+			tight = append(tight, fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods available", u.GetName(), is.DesiredHealthy, is.ExpectedPods))
+		}
+	})
+	if err == nil && len(selecting) > 1 {
+		tight = append(tight, "PodDisruptionBudgets "+few(selecting)+" select the same pods, and Kubernetes evicts none of such")
+	}
+	return tight
+}
+
+// standing finds what the controller says about a rolling update that does not go on.
+func standing(f *facts) (found []about) {
+	for _, t := range f.rollout.told {
+		found = append(found, about{with: words{"message": t.message, "since": f.now.Sub(t.at).Round(time.Second).String()}})
+	}
+	return found
+}
+
+// otherGates finds pods that have waited long behind gates of others.
+func otherGates(f *facts) []about {
+	return f.each(func(p pod) (words, bool) {
+		since := f.now.Sub(p.Created)
+		return words{"gates": few(p.gates), "since": since.Round(time.Second).String()}, p.byController && p.gated && len(p.gates) > 0 && p.live() && since >= startsWithin
+	})
+}
+
+// tightBudgets finds budgets that would hold a rolling update up for ever.
+func tightBudgets(f *facts) (found []about) {
+	if f.keepsAll() {
+		return nil
+	}
+	for _, budget := range f.rollout.budgets {
+		found = append(found, about{with: words{"budget": budget}})
+	}
+	return found
+}

@@ -1,0 +1,11 @@
+package serve
+
+import "net/http"
+
+// Bounded returns a server of short answers with the bounds of a Server: it keeps few connections, and no client holds one for long.
+func Bounded(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadTimeout: readHeaderTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ConnState: newConnections().track,
+	}
+}
