@@ -180,11 +180,15 @@ func attacksOnPods(s *scene, gated, agents corev1.Pod) []attack {
 		{"give an id to another pod", idOn(s.another), token, token, "has no label idalloc.dev/assign", token, theirs},
 		{"give an id to a gated pod", idOn(gated), token, token, may + "that is what it is for", token, controllers + " idalloc.dev/receipt"},
 		{
-			"take the gate from a pod", func(account) request { return patches(types.JSONPatchType, pods, gated.Name, `[{"op":"remove","path":"/spec/schedulingGates"}]`) },
+			"take the gate from a pod", func(account) request {
+				return patches(types.JSONPatchType, pods, gated.Name, `[{"op":"remove","path":"/spec/schedulingGates"}]`)
+			},
 			token, token, may + "that is what it is for", token, "only idalloc-controller removes the scheduling gate",
 		},
 		{
-			"propose something to an agent", func(account) request { return merges(pods, agents.Name, `{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`) },
+			"propose something to an agent", func(account) request {
+				return merges(pods, agents.Name, `{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`)
+			},
 			token, "and not idalloc.dev/proposal" + or + controllers, may + "that is what it is for", token, controllers + " idalloc.dev/proposal",
 		},
 		{
@@ -197,7 +201,9 @@ func attacksOnPods(s *scene, gated, agents corev1.Pod) []attack {
 			"DELETE of pods", theirs,
 		},
 		all("create a pod", func(account) request {
-			return func(ctx context.Context, by actor) error { return by.create(ctx, pods, object("v1", "Pod", "new", aPod())) }
+			return func(ctx context.Context, by actor) error {
+				return by.create(ctx, pods, object("v1", "Pod", "new", aPod()))
+			}
 		}, "CREATE of pods", "CREATE of pods"),
 		all("run a command in a pod", executes, "CONNECT of pods/exec", "CONNECT of pods/exec"),
 		{
