@@ -24,7 +24,7 @@ func (a Account) Name() string {
 
 // judged notes what a policy refuses to idalloc: what one part must write, no other part may forbid.
 func (w *World) judged(write server.Write) string {
-	if w.Policies == nil || w.Serving == nil {
+	if w.Policies == nil || w.Serving == nil || !w.Serving.Controls && w.Serving.UID == "" { // a person runs gc
 		return ""
 	}
 	by := Account{Controls: w.Serving.Controls}
