@@ -318,6 +318,26 @@ func TestAnAgentKeepsItsSlotWhileAnotherOwnerProposesTheSame(t *testing.T) {
 	b.until("that it gives a slot above the count", func(now map[string]identity.Identity) bool { return !now[agent].Assigned() })
 }
 
+// It would be a receipt of no owner, which the policy refuses.
+func TestAnAgentThatWasToldNothingEndsWithoutAWrite(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	var waits atomic.Bool
+	p := b.start(agent, func(o *allocator.Options) {
+		o.Observer = on(func(event.Waiting) {
+			waits.Store(true)
+			b.ring()
+		})
+	})
+	b.until("that it waits", func(map[string]identity.Identity) bool { return waits.Load() })
+	p.release()
+	for _, request := range b.api.Requests() {
+		if strings.HasPrefix(request, "PATCH") {
+			t.Errorf("it sent %s", request)
+		}
+	}
+}
+
 func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()
