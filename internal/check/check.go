@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/dynamic"
@@ -183,7 +184,7 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 	if p.mutating {
 		kind = "mutatingadmissionpolic"
 	}
-	resources := []string{kind + "ies", kind + "ybindings"}
+	resources, narrowed := []string{kind + "ies", kind + "ybindings"}, false
 	for k, resource := range resources {
 		gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
 		object, err := c.Dynamic.Resource(gvr).Get(ctx, p.name, metav1.GetOptions{})
@@ -203,6 +204,8 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 				row.State, row.Detail = Broken, resource+"/"+p.name+" "+why
 				return row, nil
 			}
+			selector, _, _ := unstructured.NestedMap(object.Object, "spec", "matchResources", "namespaceSelector")
+			narrowed = len(selector) > 0
 		}
 	}
 	if row.State == "" {
@@ -212,6 +215,8 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 		switch v := p.tried(t); {
 		case v.yes:
 			row.State, row.Detail = InForce, "a dry run in namespace "+c.Namespace+" shows it"
+		case v.no != "" && narrowed:
+			row.Detail = "for some namespaces only (namespaceSelector of its binding), and not for " + c.Namespace
 		case v.no != "":
 			row.State, row.Detail = Broken, v.no
 		case row.Detail == "":

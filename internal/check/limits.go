@@ -126,7 +126,8 @@ func flaw(o *unstructured.Unstructured, name string) string {
 		return "lacks Deny in its validationActions"
 	case at("spec", "policyName") != name:
 		return fmt.Sprintf("is for policy %v", at("spec", "policyName"))
-	case has("spec", "matchResources", "namespaceSelector"), has("spec", "matchResources", "objectSelector"), has("spec", "matchResources", "resourceRules"),
+	// A mutating policy may be for some namespaces: in the others the validating one refuses the pods.
+	case has("spec", "matchResources", "namespaceSelector") && o.GetKind() != "MutatingAdmissionPolicyBinding", has("spec", "matchResources", "objectSelector"), has("spec", "matchResources", "resourceRules"),
 		has("spec", "matchResources", "excludeResourceRules"), has("spec", "paramRef"):
 		return "leaves something out (matchResources or paramRef)"
 	}

@@ -68,3 +68,33 @@ func TestPolicyMissing(t *testing.T) {
 		})
 	}
 }
+
+// In other namespaces the validating policy refuses the pods that would have no gate.
+func TestAMutatingPolicyMayBeForSomeNamespaces(t *testing.T) {
+	const selects = `"matchResources":{"namespaceSelector":{"matchLabels":{"a":"b"}}}`
+	for spec, want := range map[string]Row{
+		selects: {State: Installed, Detail: "for some namespaces only (namespaceSelector of its binding), and not for shop"},
+		`"matchResources":{"objectSelector":{"matchLabels":{"a":"b"}}}`: {State: Broken, Detail: "mutatingadmissionpolicybindings/idalloc-assign leaves something out (matchResources or paramRef)"},
+		`"matchResources":{}`: {State: Broken, Detail: "no gate"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			kind := "MutatingAdmissionPolicy"
+			if strings.Contains(r.URL.Path, "bindings") {
+				kind += "Binding"
+			}
+			_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":%q,"spec":{"policyName":"idalloc-assign",%s}}`, kind, spec) //nolint:gosec // a server of this test
+		}))
+		s, err := store.New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(apifake.Born()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := checker{Options{Dynamic: s.Dynamic, Namespace: "shop", Server: "v1.36.3"}}
+		assign := policy{name: "idalloc-assign", mutating: true, folder: "assign", tried: func(t trial) verdict { return t.gated }}
+		got, err := c.policy(t.Context(), assign, trial{gated: verdict{no: "no gate"}})
+		if err != nil || got.State != want.State || got.Detail != want.Detail {
+			t.Errorf("%s: %+v, %v", spec, got, err)
+		}
+		server.Close()
+	}
+}

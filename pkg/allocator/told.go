@@ -53,6 +53,7 @@ func (a *Allocator) hearTold(pod *metav1.PartialObjectMetadata) {
 	v.told = told
 	if v.state = seen; told.Owner.String() != a.ref.String() { // the version of its kind may change
 		v.state = other
+		return
 	}
 	if by := told.Requester; by != v.request.by {
 		if v.request.by, v.request.granted = by, by != ""; by != "" {
@@ -94,10 +95,17 @@ func (a *Allocator) overdue(ctx context.Context) (lists bool, err error) {
 	return !by.IsZero() && !a.clock.Now().Before(by), nil
 }
 
+// keeps reports whether the process keeps what it works on although the controller names another owner: that one proposes the same slot, or none so far.
+// So a workload that is deleted without its pods, and made again, stops no work.
+func (a *Allocator) keeps() bool {
+	proposed := a.view.told.Share
+	return a.agent && a.view.state == other && !a.tenure.Working.Empty() && (proposed.Empty() || proposed.ID == a.tenure.Lock.Share.ID)
+}
+
 // seeTold is the owner as the controller tells of it.
 func (a *Allocator) seeTold() duty.View {
 	told := a.view.told
-	v := duty.View{Gone: a.view.state != seen, Leaves: a.view.state == other, Count: told.Count, Propose: receipt.Nothing()}
+	v := duty.View{Gone: a.view.state != seen, Leaves: a.view.state == other && !a.keeps(), Count: told.Count, Propose: receipt.Nothing()}
 	if v.Gone {
 		return v
 	}

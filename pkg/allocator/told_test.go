@@ -289,6 +289,55 @@ func TestAnAgentFollowsItsPodToAnotherOwner(t *testing.T) {
 	})
 }
 
+// Its Deployment was deleted without its pods, so a ReplicaSet counts for a while; then the Deployment is back.
+func TestAnAgentKeepsItsSlotWhileAnotherOwnerProposesTheSame(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.start(agent, nil)
+	b.tell(3, receipt.Share{ID: 2}, nil)
+	b.until("its id", has(2))
+	b.await("the receipt says that it holds the slot", b.noted(false))
+	before, lock := b.shows(agent), b.api.Get(apifake.Pods, agent).GetAnnotations()[receipt.Key]
+	orphaned := func(p *receipt.Proposal) { p.Owner.Kind, p.Owner.Name = "ReplicaSet", "worker-1" }
+	counts := func(count int) {
+		b.until("the count", func(now map[string]identity.Identity) bool {
+			is := now[agent]
+			return is.Assigned() && is.Count == count && is.Token == before.Token && is.Owner == before.Owner
+		})
+	}
+	b.tell(4, receipt.Nothing(), orphaned)
+	counts(4)
+	b.tell(5, receipt.Share{ID: 2}, orphaned)
+	counts(5)
+	b.tell(6, receipt.Share{ID: 2}, nil)
+	counts(6)
+	if now := b.api.Get(apifake.Pods, agent).GetAnnotations()[receipt.Key]; now != lock {
+		t.Errorf("its receipt is %s, and was %s", now, lock)
+	}
+	b.tell(2, receipt.Nothing(), orphaned)
+	b.until("that it gives a slot above the count", func(now map[string]identity.Identity) bool { return !now[agent].Assigned() })
+}
+
+// It would be a receipt of no owner, which the policy refuses.
+func TestAnAgentThatWasToldNothingEndsWithoutAWrite(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	var waits atomic.Bool
+	p := b.start(agent, func(o *allocator.Options) {
+		o.Observer = on(func(event.Waiting) {
+			waits.Store(true)
+			b.ring()
+		})
+	})
+	b.until("that it waits", func(map[string]identity.Identity) bool { return waits.Load() })
+	p.release()
+	for _, request := range b.api.Requests() {
+		if strings.HasPrefix(request, "PATCH") {
+			t.Errorf("it sent %s", request)
+		}
+	}
+}
+
 func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()

@@ -224,7 +224,7 @@ func (a *Allocator) publish(state identity.State) {
 	w := &a.work
 	next := w.shown.Without(state)
 	next.Owner = a.ref.Owner()
-	if a.view.ok() {
+	if a.view.ok() || a.keeps() {
 		next.Count = a.count()
 	}
 	if state == identity.StateDraining && len(w.stops) > 0 && w.stops[0].All {

@@ -169,7 +169,7 @@ func TestTheControllerHasTheValues(t *testing.T) {
 	if got["ClusterRole/idalloc-controller"] != nil {
 		t.Error("a controller of one namespace has a ClusterRole")
 	}
-	for _, part := range []string{"registry.example.com/controller:v2", "replicas: 3", "--namespace=prod", "--kind=rollouts.argoproj.io", "priorityClassName: high", "operator: Exists", `resources: ["rollouts", "rollouts/scale"]`, `"rollouts/*"`} {
+	for _, part := range []string{"registry.example.com/controller:v2", "replicas: 3", "--namespace=prod", "--kind=rollouts.argoproj.io", "request.namespace == 'prod'", "priorityClassName: high", "operator: Exists", `resources: ["rollouts", "rollouts/scale"]`, `"rollouts/*"`} {
 		if !strings.Contains(manifest, part) {
 			t.Errorf("it has no %s", part)
 		}

@@ -55,7 +55,7 @@ func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, t
 	time.Sleep(d.Span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
 	p := s.draw(d)
 	h := newPlaying(seed, p, trace, chronicle)
-	h.world.Controller = s.Controller
+	h.world.Controller, h.world.Policies = s.Controller, s.Policies
 	var list []faults.Fault
 	for i, f := range faults.Draw(seed, p, names) {
 		if keep == nil || keep(i) {
@@ -88,6 +88,9 @@ func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, t
 	}
 	for _, v := range h.judge.Violations() {
 		result.Violations = append(result.Violations, v.String())
+	}
+	for _, v := range w.Forbidden {
+		result.Violations = append(result.Violations, "a shipped policy refuses idalloc's own write: "+v)
 	}
 	return result
 }

@@ -32,6 +32,8 @@ type Suite struct {
 	Seeds int
 	// Controller runs idalloc-controller. Without it there are peers alone.
 	Controller world.Controller
+	// Policies judge what is written. Without them every write is permitted.
+	Policies world.Policies
 
 	seed, first, stride                             uint64
 	seeds, workers, mutantSeeds                     int

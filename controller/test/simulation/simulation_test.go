@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"log"
 	"os"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/idalloc/idalloc/controller/test/simulation"
+	"github.com/idalloc/idalloc/controller/test/simulation/policies"
 	peers "github.com/idalloc/idalloc/test/simulation"
 )
 
@@ -22,6 +24,11 @@ var suite = &peers.Suite{
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
+	shipped, err := policies.Shipped("../../../config")
+	if err != nil {
+		log.Fatal(err)
+	}
+	suite.Policies = shipped.Refuses
 	os.Exit(suite.Main(m))
 }
 

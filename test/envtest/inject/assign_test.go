@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -101,7 +102,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 	It("let the controller alone give the pod its id, and the controller nothing else", func(ctx SpecContext) {
 		name := stored(ctx, namespace, assigned).Name
 		patch := func(c kubernetes.Interface, patch string, subresources ...string) error {
-			_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
+			_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager}, subresources...)
 			return err
 		}
 		const (
@@ -128,14 +129,14 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 			Expect(patch(controller, "["+write+","+ungate+"]")).To(MatchError(ContainSubstring("may not change the spec of pods")), write)
 		}
 		Expect(patch(controller, "["+id+"]", "status")).To(MatchError(ContainSubstring("only updates workloads and pods")))
-		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager}
 		_, err := controller.AppsV1().ReplicaSets(namespace).Patch(ctx, "worker", types.MergePatchType, []byte(`{"metadata":{"annotations":{"idalloc.dev/assignment":"{}"}}}`), dry)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = controller.AppsV1().ReplicaSets(namespace).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), dry)
 		Expect(err).To(MatchError(ContainSubstring("may not change the spec of replicasets")))
 		_, err = controller.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}},
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		Expect(err).To(MatchError(ContainSubstring("only updates workloads and pods, and removes pods")))
+		Expect(err).To(MatchError(ContainSubstring("only updates workloads and pods, removes pods")))
 		other, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}},
 			metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -26,11 +27,17 @@ func (s *scene) agent(ctx context.Context, name string, rules ...rbacv1.PolicyRu
 	spec.ServiceAccountName = name
 	pod := suite.Pod(name, spec)
 	pod.Labels[receipt.AssignLabel] = receipt.ByAgent
+	pod.OwnerReferences = s.controlled()
 	Expect(s.ns.Create(ctx, pod)).To(Succeed())
 	made := somePods(ctx, s.ns, name, 1)[0]
 	a := in(ctx, &made)
 	a.limited(ctx, pods, made.Name)
 	return made, a
+}
+
+// controlled has the Deployment control a pod.
+func (s *scene) controlled() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: theDeployment, UID: s.uid, Controller: new(true)}}
 }
 
 // proposed has the controller name the owner of a pod.
@@ -41,8 +48,17 @@ func (s *scene) proposed(ctx context.Context, pod corev1.Pod, p receipt.Proposal
 
 func (s *scene) proposedText(ctx context.Context, pod corev1.Pod, text string) {
 	GinkgoHelper()
-	_, err := env.Client.CoreV1().Pods(s.ns.Name).Patch(ctx, pod.Name, types.MergePatchType, annotations(map[string]string{receipt.ProposalKey: text}), metav1.PatchOptions{})
+	_, err := asController(s.ns.Name).dynamic.Resource(pods).Namespace(s.ns.Name).Patch(ctx, pod.Name, types.MergePatchType,
+		annotations(map[string]string{receipt.ProposalKey: text}), metav1.PatchOptions{FieldManager: assignment.FieldManager})
 	Expect(err).NotTo(HaveOccurred())
+}
+
+// asController acts by the account of idalloc-controller, which RBAC lets do everything here.
+func asController(namespace string) actor {
+	GinkgoHelper()
+	config := env.ControlPlane.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:idalloc-system:idalloc-controller", Groups: []string{"system:masters"}}
+	return newActor(namespace, config)
 }
 
 // proposes is what the controller writes on a pod that gets slot 0.
@@ -97,6 +113,24 @@ var _ = Describe("a marked account of an agent", Ordered, func() {
 		s.refused(ctx, a, says(pod, "Rollout/other", "rollout.other"), "proposal of the pod names (Rollout.argoproj.io/other)")
 	})
 
+	It("may name the owner of the receipt that it replaces, so that it can give up what it has of a former owner", func(ctx SpecContext) {
+		pod, a := s.agent(ctx, "agent-moved")
+		s.proposed(ctx, pod, proposes(pod, "Deployment", theDeployment))
+		locks := receipt.Receipt{UID: string(pod.UID), Owner: "Deployment/deployment", State: receipt.Locks, Write: receipt.Draw()}
+		_, err := a.dynamic.Resource(pods).Namespace(s.ns.Name).Patch(ctx, pod.Name, types.MergePatchType, mustJSON(metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{receipt.Key: locks.Encode()}, Labels: map[string]string{receipt.OwnerLabel: "deployment.deployment", receipt.IDLabel: "0"},
+		}}), metav1.PatchOptions{FieldManager: assignment.FieldManager})
+		Expect(err).NotTo(HaveOccurred())
+		s.proposed(ctx, pod, proposes(pod, "ReplicaSet", "replicaset"))
+		gives := merges(pods, pod.Name, string(mustJSON(map[string]any{"metadata": map[string]any{
+			"annotations": map[string]any{receipt.Key: receipt.Receipt{UID: string(pod.UID), Owner: "Deployment/deployment", State: receipt.GaveUp, Write: receipt.Draw()}.Encode()},
+			"labels":      map[string]any{receipt.OwnerLabel: nil, receipt.IDLabel: nil},
+		}})))
+		Expect(gives(ctx, a)).To(Succeed())
+		Expect(says(pod, "ReplicaSet/replicaset", "replicaset.replicaset")(ctx, a)).To(Succeed())
+		s.refused(ctx, a, says(pod, "Deployment/other", "deployment.other"), "names (ReplicaSet/replicaset), or the one that its receipt names now (Deployment/deployment)")
+	})
+
 	It("may have a hash for a label if its Role names the hash", func(ctx SpecContext) {
 		name := strings.Repeat("a", 60)
 		hash := assignment.OwnerLabelValue("Deployment/" + name)
@@ -111,10 +145,11 @@ var _ = Describe("a marked account of an agent", Ordered, func() {
 		pod, a := s.agent(ctx, "agent-proposal")
 		s.proposed(ctx, pod, proposes(pod, "Deployment", theDeployment))
 		for _, patch := range []string{`{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`, `{"metadata":{"annotations":{"idalloc.dev/proposal":null}}}`} {
-			s.refused(ctx, a, merges(pods, pod.Name, patch), "and not idalloc.dev/proposal of pods "+pod.Name)
+			Expect(merges(pods, pod.Name, patch)(ctx, a)).To(MatchError(ContainSubstring("and not idalloc.dev/proposal of pods " + pod.Name)))
+			Expect(merges(pods, pod.Name, patch)(ctx, s.unmarked)).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/proposal")))
 		}
 		s.refused(ctx, s.marked, merges(pods, s.own.Name, `{"metadata":{"annotations":{"idalloc.dev/proposal":"{}"}}}`), "and not idalloc.dev/proposal of pods "+s.own.Name)
-		s.refused(ctx, a, merges(pods, pod.Name, `{"metadata":{"labels":{"idalloc.dev/assign":null}}}`), "may not change label idalloc.dev/assign of pods "+pod.Name)
+		Expect(merges(pods, pod.Name, `{"metadata":{"labels":{"idalloc.dev/assign":null}}}`)(ctx, a)).To(MatchError(ContainSubstring("may not change label idalloc.dev/assign of pods " + pod.Name)))
 		s.refused(ctx, s.marked, says(pod, "Deployment/deployment", "deployment.deployment"), "use the token of the pod itself")
 	})
 

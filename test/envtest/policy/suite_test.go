@@ -31,5 +31,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(suite.Install(ctx, env.Client,
 		"policy/policy.yaml", "policy/leases.yaml", "policy/leases-binding.yaml", "policy/events.yaml", "policy/events-binding.yaml",
 		"policy/clusterrole.yaml", binding,
+		"assign/controller.yaml", "assign/controller-binding.yaml", "assign/refusal.yaml", "assign/refusal-binding.yaml",
 	)).To(Succeed())
 })

@@ -32,7 +32,7 @@ func (s *Server) Serve(r *Request) Answer {
 		if r.Evicts {
 			return s.evict(r)
 		}
-		return Answer{Code: http.StatusCreated, Body: r.Body} // events
+		return s.tell(r)
 	case VerbUpdate:
 		return s.replace(r, http.StatusOK)
 	case "get":
@@ -82,11 +82,38 @@ func (s *Server) patch(r *Request) Answer {
 	if version(next) != version(v.Object) {
 		return modified(r)
 	}
+	if refused := s.judge(Write{Operation: "UPDATE", Kind: v.Kind, Name: v.Name, Old: v.Object, Next: next}); refused != nil {
+		return refused.Answer()
+	}
 	if s.Mutates != nil {
 		s.Mutates(next)
 	}
 	stored := s.Put(v.Kind, next, Writer{Manager: r.query.Get("fieldManager")})
 	return Answer{Code: http.StatusOK, Body: stored.json(r.metadata)}
+}
+
+// tell takes an Event. It is not kept.
+func (s *Server) tell(r *Request) Answer {
+	var event object.Object
+	if err := utiljson.Unmarshal(r.Body, &event); err != nil {
+		return Refuse(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	events := object.Kind{Resource: r.Resource, Name: "Event", APIVersion: "v1"}
+	if refused := s.judge(Write{Operation: "CREATE", Kind: events, Name: object.Name(event), Next: event}); refused != nil {
+		return refused.Answer()
+	}
+	return Answer{Code: http.StatusCreated, Body: r.Body}
+}
+
+// judge asks whether an admission policy refuses a write.
+func (s *Server) judge(w Write) *Failure {
+	if s.Judge == nil {
+		return nil
+	}
+	if says := s.Judge(w); says != "" {
+		return &Failure{Code: http.StatusForbidden, Reason: "Forbidden", Message: fmt.Sprintf("%s %q is forbidden: ValidatingAdmissionPolicy denied request: %s", w.Kind.Resource, w.Name, says)}
+	}
+	return nil
 }
 
 func version(o object.Object) string { return object.Text(o, object.Metadata, "resourceVersion") }
@@ -111,6 +138,13 @@ func (s *Server) replace(r *Request, code int) Answer {
 		code = http.StatusCreated
 	case v != nil && version(v.Object) != version(next):
 		return modified(r)
+	}
+	write := Write{Operation: "CREATE", Kind: object.KindOf(r.Resource), Name: object.Name(next), Next: next}
+	if v != nil {
+		write.Operation, write.Old = "UPDATE", v.Object
+	}
+	if refused := s.judge(write); refused != nil {
+		return refused.Answer()
 	}
 	if s.MutatesLease != nil {
 		s.MutatesLease(next)
@@ -167,6 +201,16 @@ func (s *Server) evict(r *Request) Answer {
 func (s *Server) removeAs(r *Request, v *Version, options deletion) Answer {
 	if p := options.Preconditions; p.UID != nil && *p.UID != object.UID(v.Object) || p.ResourceVersion != nil && *p.ResourceVersion != version(v.Object) {
 		return Refuse(http.StatusConflict, "Conflict", "the precondition does not match")
+	}
+	write := Write{Operation: "DELETE", Kind: v.Kind, Name: v.Name, Old: v.Object, Options: object.Object{}}
+	if g := options.GracePeriodSeconds; g != nil {
+		write.Options["gracePeriodSeconds"] = *g
+	}
+	if r.Evicts {
+		write = Write{Operation: "CREATE", Kind: v.Kind, Subresource: "eviction", Name: v.Name, Next: object.Object{"deleteOptions": write.Options}}
+	}
+	if refused := s.judge(write); refused != nil {
+		return refused.Answer()
 	}
 	grace := time.Duration(object.Number(v.Object, "spec", "terminationGracePeriodSeconds")) * time.Second
 	if g := options.GracePeriodSeconds; g != nil {

@@ -100,6 +100,8 @@ type Server struct {
 	Forbids func(r *Request) bool
 	// Budget, if it is not nil, says whether a budget lets a pod be evicted.
 	Budget func(pod *Version) bool
+	// Judge, if it is not nil, says why an admission policy refuses what the request writes that is carried out; empty if none does.
+	Judge func(w Write) string
 	// Admission keeps everybody from changing owners.
 	Admission bool
 	// Refuses, if it is not nil, says with which sentence a policy refuses to have an object changed. It is empty if none does.
@@ -186,6 +188,15 @@ func (s *Server) rvAgo(resource string, age time.Duration) int64 {
 		return s.rv
 	}
 	return log[i-1].RV
+}
+
+// Write is what a request writes, as an admission policy sees it. Old is nil if the object does not exist, Next if it is deleted.
+type Write struct {
+	Operation         string
+	Kind              object.Kind
+	Subresource, Name string
+	Old, Next         object.Object
+	Options           object.Object
 }
 
 // Writer says who writes.

@@ -42,6 +42,9 @@ type World struct {
 	Network   Network
 	Nodes     []*Node
 	Processes []*Process
+	// Policies judge what is written, if they are not nil, and Forbidden is what they refused.
+	Policies  Policies
+	Forbidden []string
 	Serving   *Process // whose request is carried out
 	Evicting  bool     // it is for an eviction
 	Sent      int      // the number of that request: it grows with each that is sent
@@ -117,7 +120,7 @@ func New(seed uint64, p profile.Profile) *World {
 	w.CountsEnding = w.Dice("terminating replicas").Chance(0.5)
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
 	w.Server.CountFrom(dice.Pick(w.Dice("first version"), firstVersions()))
-	w.Server.Forbids = w.forbids
+	w.Server.Forbids, w.Server.Judge = w.forbids, w.judged
 	if p.Budget {
 		w.Server.Budget = w.lets
 	}
