@@ -20,7 +20,9 @@ func TestConsumers(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	env, err := suite.Start(ctx, suite.Options{})
+	env, err := suite.Start(ctx, suite.Options{Images: map[string]string{
+		"ghcr.io/idalloc/rabbitmq": build(ctx, t, "examples/rabbitmq", "."), "ghcr.io/idalloc/postgres": build(ctx, t, "examples/postgres", "."),
+	}})
 	must(t, err)
 	t.Cleanup(func() { must(t, env.Stop()) })
 	tests := map[string]func(context.Context, *testing.T, *suite.Suite){
@@ -28,6 +30,7 @@ func TestConsumers(t *testing.T) {
 		"prometheus": testPrometheus,
 		"python":     testPython,
 		"node":       testNode,
+		"copied":     testCopied,
 	}
 	if !testing.Short() { // their programs are large to build
 		tests["vmagent"], tests["kube-state-metrics"] = testVmagent, testKubeStateMetrics

@@ -150,7 +150,7 @@ func (w *workload) logs(ctx context.Context) string {
 	}
 	var text strings.Builder
 	for _, pod := range pods {
-		said, err := os.ReadFile(w.suite.Node.Logs(w.namespace.Name, pod.Name, container))
+		said, err := os.ReadFile(w.suite.Node.Logs(w.namespace.Name, pod.Name, pod.Spec.Containers[0].Name))
 		fmt.Fprintf(&text, "-- %s (%v)\n%s\n", pod.Name, err, said)
 	}
 	return text.String()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // environment holds a container's variables twice: as its spec declares them,
@@ -49,8 +50,15 @@ func (c *container) environment() (environment, error) {
 }
 
 func (p *pod) valueFrom(source *corev1.EnvVarSource) (string, error) {
+	if ref := source.SecretKeyRef; ref != nil {
+		secret, err := p.node.client.CoreV1().Secrets(p.object.Namespace).Get(p.ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		return string(secret.Data[ref.Key]), nil
+	}
 	if source.FieldRef == nil {
-		return "", errors.New("the process node knows only fieldRef in valueFrom")
+		return "", errors.New("the process node knows only fieldRef and secretKeyRef in valueFrom")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
