@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,9 +85,9 @@ func TestExamplesShareNoName(t *testing.T) {
 		pods[folder] = m.deployment.Spec.Template.Labels
 	}
 	for folder, selector := range selectors {
-		for other, labels := range pods {
-			if (folder == other) != selector.Matches(labels) {
-				t.Errorf("the selector of %s, %s, and pods of %s with %v", folder, selector, other, labels)
+		for other, pod := range pods {
+			if (folder == other) != selector.Matches(pod) {
+				t.Errorf("the selector of %s, %s, and pods of %s with %v", folder, selector, other, pod)
 			}
 		}
 	}
@@ -106,15 +107,16 @@ func renderTogether(t *testing.T, folders []string) *manifest {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	text := "resources:\n"
+	var text strings.Builder
+	text.WriteString("resources:\n")
 	for _, folder := range folders {
 		path, err := filepath.Rel(dir, filepath.Join(config, folder))
 		if err != nil {
 			t.Fatal(err)
 		}
-		text += "  - " + path + "\n"
+		fmt.Fprintln(&text, "  -", path)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	path, err := filepath.Rel(config, dir)
