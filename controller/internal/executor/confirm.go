@@ -55,8 +55,24 @@ func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	if p.strange { // or the cache is behind, so the next pass lists, too
 		err = p.lookOutside(ctx)
 	}
+	if err := p.stillOwned(ctx); err != nil {
+		return err
+	}
 	p.world.Locks, p.world.Asked = locks, which.IDs
 	return err
+}
+
+// stillOwned finds out whether the owner has been frozen since the pass began, and which of its pods have another owner by now. Two leaders whose caches
+// are of different moments would else begin pods of one workload under two owners (test/proof/owners).
+func (p *pass) stillOwned(ctx context.Context) error {
+	if err := p.freeze(ctx); err != nil {
+		return err
+	}
+	for i := range p.world.Pods {
+		q := &p.world.Pods[i]
+		q.Owned = q.Owned && p.owns(p.metas[q.Name])
+	}
+	return nil
 }
 
 // elsewhere returns what pods lock, or run under, that the API server says are the owner's, and that the list of the owner's locks did not show. Their

@@ -110,3 +110,28 @@ func TestAListConfirmsOnlyWhatItWasAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// Another Deployment adopts the ReplicaSet of a gated pod after the pass has read who owns it. A leader that knows of that gives the pod an id of the adopter.
+func TestNoPodBeginsThatAnotherOwnerHasAdoptedMeanwhile(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(1, assignment.Slots{0: "a"})
+	c.gated("a")
+	adopted := false
+	c.meanwhile = func(name string) {
+		if name != "a" || adopted {
+			return
+		}
+		adopted = true
+		c.api.Alone(func(s *server.Server) {
+			s.Change("replicasets", "new", server.Writer{}, func(o object.Object) {
+				object.At(o, object.Metadata)["ownerReferences"] = []any{
+					object.Object{"apiVersion": "apps/v1", "kind": store.Deployment, "name": "adopter", "uid": "adopter", "controller": true},
+				}
+			})
+		})
+	}
+	c.passes(1)
+	if id := c.on("a", store.IDKey); !adopted || c.on("a", receipt.Key) == "" || id != "" {
+		t.Errorf("the pod locks %q, and has id %q", c.on("a", receipt.Key), id)
+	}
+}

@@ -51,6 +51,8 @@ type cluster struct {
 	// refuses names the objects that no write may change. conflicts names pods that change before each write.
 	refuses, conflicts map[string]bool
 	writes             map[string]int
+	// meanwhile is called before each patch of an object.
+	meanwhile func(name string)
 }
 
 // RoundTrip keeps evictions and Events, and counts writes.
@@ -73,6 +75,9 @@ func (c *cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.events = append(c.events, e.Reason+" "+e.InvolvedObject.Name+": "+e.Message)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	case r.Method == http.MethodPatch:
+		if c.meanwhile != nil {
+			c.meanwhile(name)
+		}
 		if c.writes[name]++; c.conflicts[name] {
 			c.api.Alone(func(s *server.Server) {
 				s.Change(object.Pods, name, server.Writer{}, func(o object.Object) { object.SetText(o, "annotations", "touched", strconv.Itoa(c.writes[name])) })
