@@ -42,7 +42,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 			ErrNoController, pod.Name, pod.Namespace)
 	}
 	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name, further...)
-	if !ok || ref.Rolls() { // a Deployment has ReplicaSets, and no pods
+	if !ok {
 		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
 	}
 	if !ref.Is(store.ReplicaSet) {

@@ -56,7 +56,6 @@ func TestResolve(t *testing.T) {
 		"another kind of its group":                 {pod: by("apps.kruise.io/v1alpha1", "DaemonSet", "worker"), kinds: []store.Further{cloneSets}, is: watch.ErrUnknownOwner},
 		"a ReplicaSet of another kind":              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "apps/v1 StatefulSet/worker"},
 		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, store.ReplicaSet, "worker-gone"), is: store.ErrGone, says: "cannot tell what owns pod worker-0"},
-		"a Deployment itself":                       {pod: by(apifake.Apps, store.Deployment, "worker"), is: watch.ErrUnknownOwner, says: "Deployment/worker"},
 		"a kind that is a megabyte long":            {pod: by("v1", strings.Repeat("K", 1<<20)+"\x1b[2J", "worker"), is: watch.ErrUnknownOwner, says: "KKKK\" and 1048"},
 		"a DaemonSet":                               {pod: by(apifake.Apps, "DaemonSet", "worker"), is: watch.ErrUnknownOwner, says: "pod worker-0"},
 		"a kind of another group":                   {pod: by("example.com/v1", store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "example.com/v1 StatefulSet/worker"},

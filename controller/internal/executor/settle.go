@@ -57,6 +57,9 @@ func (x *Executor) settlePod(ctx context.Context, ref store.Ref) (store.Ref, err
 		return top, nil
 	}
 	top, err := watch.Resolve(ctx, x.store, pod)
+	if c := metav1.GetControllerOfNoCopy(pod); err == nil && c != nil && top.Rolls() && top.Names(c) {
+		err = fmt.Errorf("%w: the pod says that %s controls it, and a Deployment has ReplicaSets, and no pods", watch.ErrUnknownOwner, top)
+	}
 	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {
 		return top, err
 	}
