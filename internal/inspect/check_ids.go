@@ -122,7 +122,7 @@ func untaken(byController bool) func(*facts) []about {
 				patience = settlesWithin
 			}
 			takes := e.death == "" && f.refused[p.Name] == "" && !f.lost(e.id) && p.Receipt.Slot() < 0 && p.takes(e.id) != byController && len(p.gates) == 0 &&
-				!(p.byAgent && p.elsewhere.State == receipt.Locks) // that is a finding of its own
+				(!p.byAgent || p.elsewhere.State != receipt.Locks) // that is a finding of its own
 			return words{theTime: short(since)}, takes && known && since >= patience && (!p.Receipt.Strict || f.bars(e.id, p.Name) == "")
 		})
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // credentials match a user in a URL.
-var credentials = regexp.MustCompile(`://[^/@]*@`) //nolint:gochecknoglobals // a constant
+var credentials = regexp.MustCompile(`://[^/@]*@`)
 
 func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
@@ -32,17 +32,8 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 			if m.serviceAccount == nil || m.role == nil || m.binding == nil || m.deployment == nil {
 				t.Fatal("the example is not complete")
 			}
-			if !slices.Equal(m.role.Rules[0].ResourceNames, []string{m.deployment.Name}) {
-				t.Errorf("the role names %v, the Deployment is %s", m.role.Rules[0].ResourceNames, m.deployment.Name)
-			}
-			leases := slices.ContainsFunc(m.role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Equal(r.Resources, []string{"leases"}) })
-			if leases != slices.Contains([]string{"examples/strict", "examples/failover", "../examples/postgres"}, folder) {
-				t.Errorf("the role has Leases: %t", leases)
-			}
+			checkAccount(t, folder, m)
 			pod := m.deployment.Spec.Template.Spec
-			if pod.ServiceAccountName != m.serviceAccount.Name || m.binding.Subjects[0].Name != m.serviceAccount.Name {
-				t.Errorf("the pods run as %q", pod.ServiceAccountName)
-			}
 			if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 				t.Errorf("pod security context: %v", s)
 			}
@@ -62,6 +53,21 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// checkAccount checks what the pods of an example may do: write their own Deployment, and Leases if they need these.
+func checkAccount(t *testing.T, folder string, m *manifest) {
+	t.Helper()
+	if !slices.Equal(m.role.Rules[0].ResourceNames, []string{m.deployment.Name}) {
+		t.Errorf("the role names %v, the Deployment is %s", m.role.Rules[0].ResourceNames, m.deployment.Name)
+	}
+	leases := slices.ContainsFunc(m.role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Equal(r.Resources, []string{"leases"}) })
+	if leases != slices.Contains([]string{"examples/strict", "examples/failover", "../examples/postgres"}, folder) {
+		t.Errorf("the role has Leases: %t", leases)
+	}
+	if account := m.deployment.Spec.Template.Spec.ServiceAccountName; account != m.serviceAccount.Name || m.binding.Subjects[0].Name != m.serviceAccount.Name {
+		t.Errorf("the pods run as %q", account)
 	}
 }
 

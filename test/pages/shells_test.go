@@ -40,7 +40,7 @@ func TestTheShellsOfExamplesHandleSIGTERM(t *testing.T) {
 // ended sends SIGTERM to a shell that has printed its first line, and reports whether that killed it.
 func ended(t *testing.T, script string) (signaled bool) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script) //nolint:gosec // a command of a page
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(os.Environ(), "IDALLOC_ID=3", "MACHINE_ID=3", "IDALLOC_TOKEN=4711") // without a number they end
 	out, err := cmd.StdoutPipe()

@@ -189,7 +189,7 @@ func (p *pass) begin(ctx context.Context, d heart.Decision) (bool, error) {
 
 // say tells running pods what changed, and processes what is proposed to them. What these write then is news, so nothing is decided again here.
 func (p *pass) say(ctx context.Context, d heart.Decision) (bool, error) {
-	var all []write
+	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
 		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Words.ID, b.Words.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			return p.store.Publish(ctx, pod, annotations(b.Words))

@@ -18,6 +18,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
+const appsV1, worker = "apps/v1", "worker"
+
 // own is the owner of the tests.
 const own = "Deployment/worker"
 
@@ -39,7 +41,7 @@ func (l *lists) List(_ context.Context, list client.ObjectList, of ...client.Lis
 }
 
 func controlledBy(uid types.UID, kind string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "any", UID: uid, Controller: new(true)}}
+	return []metav1.OwnerReference{{APIVersion: appsV1, Kind: kind, Name: "any", UID: uid, Controller: new(true)}}
 }
 
 // moved is a pod of ReplicaSet "old" that began under one owner and locks for another by now.
@@ -47,7 +49,7 @@ func moved(began, lock string) podMeta {
 	r := receipt.Receipt{UID: "a", Owner: lock, State: receipt.Locks, Begun: true, Write: "w"}
 	return podMeta{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", UID: "a", OwnerReferences: controlledBy("old", store.ReplicaSet),
-		Labels: map[string]string{"app": "worker", store.AssignLabel: store.AssignController, receipt.OwnerLabel: assignment.OwnerLabelValue(lock)},
+		Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController, receipt.OwnerLabel: assignment.OwnerLabelValue(lock)},
 		Annotations: map[string]string{
 			receipt.Key: r.Encode(), store.IDKey: "0",
 			store.IdentityKey: `{"state":"assigned","id":0,"count":2,"token":5,"pod":"a","owner":{"apiVersion":"apps/v1","kind":"` +
@@ -58,7 +60,7 @@ func moved(began, lock string) podMeta {
 
 func passOf(t *testing.T, server client.Reader) *pass {
 	t.Helper()
-	ref, known := store.NewRef("apps/v1", store.Deployment, "shop", "worker")
+	ref, known := store.NewRef(appsV1, store.Deployment, "shop", worker)
 	if !known {
 		t.Fatal("a Deployment is no owner")
 	}
@@ -92,7 +94,7 @@ func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
 		"it locks for the owner again, since the first list": {moved(own, own), nil, another, false, true, 1},
 		"the first list shows that it locks for the owner":   {again, nil, another, true, false, 0},
 	} {
-		set := podMeta{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": "worker"}, OwnerReferences: controlledBy(c.adopted, store.Deployment)}}
+		set := podMeta{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": worker}, OwnerReferences: controlledBy(c.adopted, store.Deployment)}}
 		server := &lists{items: map[string][]podMeta{podKind: {c.pod}, store.ReplicaSet: {set}}}
 		p := passOf(t, server)
 		p.metas = map[string]*podMeta{"a": c.known}

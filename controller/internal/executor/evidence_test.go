@@ -36,7 +36,7 @@ func (l lagging) List(ctx context.Context, list client.ObjectList, options ...cl
 // locks makes a pod with a receipt, by=agent for one with that label.
 func (c *cluster) locks(name, by string, r receipt.Receipt) {
 	c.t.Helper()
-	labels := map[string]string{"app": "worker", receipt.IDLabel: strconv.Itoa(r.Share.ID), receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)}
+	labels := map[string]string{"app": worker, receipt.IDLabel: strconv.Itoa(r.Share.ID), receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)}
 	if by != "" {
 		labels[store.AssignLabel] = by
 	}
@@ -125,7 +125,7 @@ func TestNoPodBeginsThatAnotherOwnerHasAdoptedMeanwhile(t *testing.T) {
 		c.api.Alone(func(s *server.Server) {
 			s.Change("replicasets", "new", server.Writer{}, func(o object.Object) {
 				object.At(o, object.Metadata)["ownerReferences"] = []any{
-					object.Object{"apiVersion": "apps/v1", "kind": store.Deployment, "name": "adopter", "uid": "adopter", "controller": true},
+					object.Object{"apiVersion": appsV1, "kind": store.Deployment, "name": "adopter", "uid": "adopter", "controller": true},
 				}
 			})
 		})

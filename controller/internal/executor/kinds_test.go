@@ -15,7 +15,7 @@ func TestTheOwnerThatAReceiptNamesIsFoundByGroupAndKind(t *testing.T) {
 	}
 	for range 100 { // maps have no order
 		for gvk, resource := range kinds {
-			want, known := kinds.ref(schema.GroupVersion{Group: gvk.Group, Version: "v0"}.String(), gvk.Kind, "shop", "worker")
+			want, known := kinds.ref(schema.GroupVersion{Group: gvk.Group, Version: "v0"}.String(), gvk.Kind, "shop", worker)
 			if !known || want.Resource != resource || want.APIVersion != gvk.GroupVersion().String() {
 				t.Fatalf("%s is %+v, %t", gvk, want, known)
 			}

@@ -18,7 +18,7 @@ func TestNoPodOfAJobAndOfAFurtherKindIsRemoved(t *testing.T) {
 		"apps/v1 Deployment": 1, "apps/v1 StatefulSet": 1, "apps/v1 ReplicaSet": 1, "batch/v1 Job": 0, "argoproj.io/v1alpha1 Rollout": 0, "apps.kruise.io/v1beta1 StatefulSet": 0,
 	} {
 		version, name, _ := strings.Cut(kind, " ")
-		ref, known := store.NewRef(version, name, "shop", "worker", further...)
+		ref, known := store.NewRef(version, name, "shop", worker, further...)
 		if !known {
 			t.Fatalf("%s is not known", kind)
 		}

@@ -36,7 +36,7 @@ func TestAPodThatIsReadyIsAvailableWhateverTheClock(t *testing.T) {
 
 // Lists find a lock by its labels.
 func TestALockWithOtherLabelsIsHidden(t *testing.T) {
-	ref, known := store.NewRef("apps/v1", store.Deployment, "shop", "worker")
+	ref, known := store.NewRef(appsV1, store.Deployment, "shop", worker)
 	if !known {
 		t.Fatal("a Deployment is no owner")
 	}

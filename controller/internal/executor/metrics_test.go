@@ -26,7 +26,7 @@ func TestPodsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
 	m := NewMetrics(func() time.Time { return now }, func() []corev1.Pod {
 		return []corev1.Pod{pod("a", time.Minute, nil), pod("b", time.Hour, nil), pod("has one", 2*time.Hour, map[string]string{store.IDKey: "0"})}
 	}, func() bool { return leads })
-	m.observe(store.Ref{Kind: store.Deployment, Namespace: "shop", Name: "worker"}, []heart.Wait{{Pod: "a", Reason: heart.ReasonPaused}, {Pod: "gone", Reason: heart.ReasonSlots}})
+	m.observe(store.Ref{Kind: store.Deployment, Namespace: "shop", Name: worker}, []heart.Wait{{Pod: "a", Reason: heart.ReasonPaused}, {Pod: "gone", Reason: heart.ReasonSlots}})
 	for _, want := range []map[string]float64{{"paused": 1, "unseen": 1, "": 3600}, {"": 3600}} {
 		if got := gauges(t, m); !maps.Equal(got, want) {
 			t.Errorf("leads: %v, metrics: %v, want %v", leads, got, want)

@@ -18,7 +18,7 @@ const (
 	// firstAsk and lastAsk bound the time after which the API server is asked again for a kind that it did not have.
 	firstAsk, lastAsk = 5 * time.Second, time.Minute
 	// namespaceFile says in which namespace a pod runs.
-	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace" //nolint:gosec // a path, and no secret
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
 // ErrKindCame says that the cluster has a kind by now that it did not have when this process began.

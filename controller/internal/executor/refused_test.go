@@ -121,7 +121,7 @@ func newCluster(t *testing.T) *cluster {
 	if c.Client, err = client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: builtIn()}); err != nil {
 		t.Fatal(err)
 	}
-	c.ref = store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: server.Namespace, Name: "worker"}
+	c.ref = store.Ref{APIVersion: appsV1, Kind: store.Deployment, Namespace: server.Namespace, Name: worker}
 	c.x = &Executor{
 		store: s, cache: c, server: c.Client, writer: c.Client, log: logr.Discard(), metrics: NewMetrics(c.clk.Now, nil, nil), told: expiring.NewExpiringWithClock(c.clk),
 		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), tempers: map[store.Ref]*temper{},
@@ -141,10 +141,10 @@ func (c *cluster) create(o client.Object) {
 func (c *cluster) deployment(count int, slots assignment.Slots) {
 	c.t.Helper()
 	text, err := json.Marshal(map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "worker", "annotations": map[string]string{revisionKey: "2", assignment.Key: slots.Encode()}},
+		"apiVersion": appsV1, "kind": "Deployment",
+		"metadata": map[string]any{"name": worker, "annotations": map[string]string{revisionKey: "2", assignment.Key: slots.Encode()}},
 		"spec": map[string]any{
-			"replicas": count, "selector": map[string]any{"matchLabels": map[string]string{"app": "worker"}},
+			"replicas": count, "selector": map[string]any{"matchLabels": map[string]string{"app": worker}},
 			"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": 1, "maxUnavailable": 0}},
 		},
 	})
@@ -152,14 +152,14 @@ func (c *cluster) deployment(count int, slots assignment.Slots) {
 		c.t.Fatal(err)
 	}
 	c.post("deployments", text)
-	uid := c.uid("deployments", "worker")
+	uid := c.uid("deployments", worker)
 	for revision, name := range []string{"old", "new"} {
 		set, err := json.Marshal(map[string]any{
-			"apiVersion": "apps/v1", "kind": "ReplicaSet",
+			"apiVersion": appsV1, "kind": "ReplicaSet",
 			"metadata": map[string]any{
 				"name": name, "uid": name, "annotations": map[string]string{revisionKey: strconv.Itoa(revision + 1)},
-				"labels":          map[string]string{"app": "worker", store.AssignLabel: store.AssignController},
-				"ownerReferences": []map[string]any{{"apiVersion": "apps/v1", "kind": "Deployment", "name": "worker", "uid": uid, "controller": true}},
+				"labels":          map[string]string{"app": worker, store.AssignLabel: store.AssignController},
+				"ownerReferences": []map[string]any{{"apiVersion": appsV1, "kind": "Deployment", "name": worker, "uid": uid, "controller": true}},
 			},
 		})
 		if err != nil {
@@ -176,8 +176,12 @@ func (c *cluster) post(resource string, body []byte) {
 		c.t.Fatal(err)
 	}
 	answer, err := c.api.RoundTrip(r)
-	if err != nil || answer.StatusCode != http.StatusCreated {
-		c.t.Fatalf("%s: %v %v", resource, answer, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it is in memory
+	if answer.StatusCode != http.StatusCreated {
+		c.t.Fatalf("%s: %v", resource, answer)
 	}
 }
 
@@ -192,7 +196,7 @@ func (c *cluster) gated(names ...string) {
 	for _, name := range names {
 		c.create(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Labels: map[string]string{"app": "worker", store.AssignLabel: store.AssignController},
+				Name: name, Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController},
 				OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
 			},
 			Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}}},
@@ -207,7 +211,7 @@ func (c *cluster) runs(name string, id, count int) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "old")), store.ReplicaSet),
 			Labels: map[string]string{
-				"app": "worker", store.AssignLabel: store.AssignController, receipt.IDLabel: strconv.Itoa(id), receipt.OwnerLabel: assignment.OwnerLabelValue(own),
+				"app": worker, store.AssignLabel: store.AssignController, receipt.IDLabel: strconv.Itoa(id), receipt.OwnerLabel: assignment.OwnerLabelValue(own),
 			},
 		},
 		Spec: corev1.PodSpec{NodeName: "node"},
@@ -315,7 +319,7 @@ func TestAMapThatCannotBeWrittenKeepsNoPodFromWhatNeedsNone(t *testing.T) {
 	c.deployment(3, assignment.Slots{0: "a", 1: "b", 2: "gone"})
 	c.runs("a", 0, 2)
 	c.gated("b", "d")
-	c.refuses["worker"] = true
+	c.refuses[worker] = true
 	lock := receipt.Receipt{UID: c.uid(object.Pods, "b"), Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 1}, Write: "w"}
 	c.api.Alone(func(s *server.Server) {
 		s.Change(object.Pods, "b", server.Writer{}, func(o object.Object) {
@@ -349,7 +353,7 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 	if len(c.events) != 2 {
 		t.Errorf("in less than five minutes there are these Events: %q", c.events)
 	}
-	for _, name := range []string{"a", "worker"} {
+	for _, name := range []string{"a", worker} {
 		said := func(e string) bool {
 			return strings.HasPrefix(e, "WriteRefused "+name+": ") && strings.Contains(e, sentence)
 		}

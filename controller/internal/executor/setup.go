@@ -76,7 +76,7 @@ func Setup(
 		return err
 	}
 	s.Pages = make(chan struct{}, pagesAtOnce)
-	counts := NewMetrics(clk.Now, cachedPods(mgr.GetCache()), func() bool {
+	counts := NewMetrics(clk.Now, cachedPods(ctx, mgr.GetCache()), func() bool {
 		select {
 		case <-mgr.Elected():
 			return true
@@ -115,9 +115,9 @@ func Setup(
 }
 
 // cachedPods returns a function that lists what the cache has of pods. It has none before the first list is there.
-func cachedPods(from client.Reader) func() []corev1.Pod {
+func cachedPods(ctx context.Context, from client.Reader) func() []corev1.Pod {
 	return func() []corev1.Pod {
-		ctx, cancel := context.WithTimeout(context.Background(), syncedWithin)
+		ctx, cancel := context.WithTimeout(ctx, syncedWithin)
 		defer cancel()
 		var all corev1.PodList
 		_ = from.List(ctx, &all, client.UnsafeDisableDeepCopy)

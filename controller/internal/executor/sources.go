@@ -91,13 +91,7 @@ func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (s
 func (x *Executor) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
 	known := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		if ref, known = x.kinds.ref(c.APIVersion, c.Kind, pod.GetNamespace(), c.Name); ref.Rolls() {
-			known = false // anyone may write such a reference, and a Deployment has ReplicaSets, and no pods
-		} else if ref.Is(store.ReplicaSet) {
-			if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
-				ref, known = x.aboveSet(set, ref)
-			}
-		}
+		ref, known = x.controls(ctx, c, pod.GetNamespace())
 	} else if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err != nil || r.State == receipt.Locks {
 		ref, known = x.locksFor(pod) // it was relabelled
 	}
@@ -105,6 +99,17 @@ func (x *Executor) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store
 		return store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.GetNamespace(), Name: pod.GetName()}
 	}
 	return ref
+}
+
+// controls returns the owner of a pod with this controller. A Deployment has ReplicaSets, and no pods: anyone may write a reference that says else.
+func (x *Executor) controls(ctx context.Context, c *metav1.OwnerReference, namespace string) (ref store.Ref, known bool) {
+	ref, known = x.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
+	if ref.Is(store.ReplicaSet) {
+		if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
+			return x.aboveSet(set, ref)
+		}
+	}
+	return ref, known && !ref.Rolls()
 }
 
 // locksFor returns the owner that the pod's receipt is for. If that cannot be read, the pod's label still tells this owner from others that this process has

@@ -19,7 +19,7 @@ import (
 // The generation of a StatefulSet or a Job does not count annotations. What decisions need of them is to be heard of.
 func TestTheCacheShowsThatAnnotationsOfAnOwnerChange(t *testing.T) {
 	trimmed := func(annotations map[string]string) any {
-		out, err := trimMeta(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "worker", Annotations: annotations}})
+		out, err := trimMeta(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: worker, Annotations: annotations}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,9 +68,9 @@ func (pods) Get(context.Context, client.ObjectKey, client.Object, ...client.GetO
 
 // A workload releases a pod whose labels were changed. The pod keeps its id and its entry in the map, and hears of a new count.
 func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
-	ref, _ := store.NewRef("apps/v1", store.StatefulSet, "shop", "worker")
-	owner := &metav1.ObjectMeta{Name: "worker", UID: "of-worker"}
-	controlled := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: store.StatefulSet, Name: "worker", UID: "of-worker", Controller: new(true)}}
+	ref, _ := store.NewRef(appsV1, store.StatefulSet, "shop", worker)
+	owner := &metav1.ObjectMeta{Name: worker, UID: "of-worker"}
+	controlled := []metav1.OwnerReference{{APIVersion: appsV1, Kind: store.StatefulSet, Name: worker, UID: "of-worker", Controller: new(true)}}
 	lock := receipt.Receipt{UID: "u", Owner: ref.String(), State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
 	other := lock
 	other.Owner = "StatefulSet/other"
@@ -92,7 +92,7 @@ func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 
 // Another client made the receipt of such a pod unreadable. Its label says whose slot it locks, and whose slot comes free when it goes.
 func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
-	ref, _ := store.NewRef("apps/v1", store.Deployment, "shop", "worker")
+	ref, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
 	x := &Executor{tempers: map[store.Ref]*temper{ref: {}}}
 	for owner, want := range map[string]store.Ref{
 		own: ref, "Deployment/other": {APIVersion: "v1", Kind: podKind, Namespace: "shop", Name: "a"},

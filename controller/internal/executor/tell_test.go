@@ -48,7 +48,7 @@ func (b *board) pass(t *testing.T, clk clock.WithTicker) *pass {
 		t.Fatal(err)
 	}
 	p := passOf(t, nil)
-	p.store, p.Executor.told, p.world.Now = s, expiring.NewExpiringWithClock(clk), clk.Now()
+	p.store, p.told, p.world.Now = s, expiring.NewExpiringWithClock(clk), clk.Now()
 	return p
 }
 

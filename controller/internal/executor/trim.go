@@ -79,7 +79,7 @@ func trimPodMeta(m *metav1.ObjectMeta) {
 
 // trimObject keeps of the metadata of any object what is bounded, and its controller.
 func trimObject(m *metav1.ObjectMeta) {
-	m.ManagedFields, m.Finalizers, m.GenerateName, m.SelfLink = nil, nil, "", ""
+	m.ManagedFields, m.Finalizers, m.GenerateName = nil, nil, ""
 	c := metav1.GetControllerOf(m) // a copy: the rest may be large
 	if m.OwnerReferences = nil; c == nil {
 		return
@@ -109,23 +109,31 @@ func keep(m map[string]string, keys ...string) map[string]string {
 // trimMeta keeps of an owner, and of a ReplicaSet, which one it is and what changes when it matters. It changes nothing if it is called again.
 func trimMeta(o any) (any, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
-	if !ok || m.SelfLink == hashKey { // servers set no such link
+	if !ok {
 		return o, nil
 	}
-	h := fnv.New64a()
-	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
-		if !strings.HasPrefix(key, ownKeys) && key != revisionKey {
-			continue
-		}
-		_, _ = fmt.Fprintf(h, "%s=%s\n", key, m.Annotations[key])
-	}
-	kept := map[string]string{hashKey: strconv.FormatUint(h.Sum64(), 36)}
+	kept := map[string]string{hashKey: hashOf(m.Annotations)}
 	if number, there := m.Annotations[revisionKey]; there && len(number) <= longestName {
 		kept[revisionKey] = number
 	}
 	trimObject(&m.ObjectMeta)
-	m.Labels, m.Annotations, m.SelfLink = keep(m.Labels, store.AssignLabel), kept, hashKey
+	m.Labels, m.Annotations = keep(m.Labels, store.AssignLabel), kept
 	return m, nil
+}
+
+// hashOf returns what stands for the annotations that matter. It is the same for what is left of them when they were trimmed.
+func hashOf(annotations map[string]string) string {
+	h, others := fnv.New64a(), false
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		others = others || key != hashKey && key != revisionKey
+		if strings.HasPrefix(key, ownKeys) || key == revisionKey {
+			_, _ = fmt.Fprintf(h, "%s=%s\n", key, annotations[key])
+		}
+	}
+	if was := annotations[hashKey]; was != "" && len(was) <= longestName && !others {
+		return was
+	}
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // newInformer is NewSharedIndexInformer, but that what it lists takes little memory: a server that streams no lists sends all objects in one piece otherwise,

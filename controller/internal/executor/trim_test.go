@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,13 +21,13 @@ const huge = 1_200_000
 func hostile() metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{}, Labels: map[string]string{store.AssignLabel: store.AssignController}}
 	for i := range 20_000 {
-		m.Annotations[fmt.Sprint(i)] = ""
+		m.Annotations[strconv.Itoa(i)] = ""
 	}
 	for _, key := range []string{receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.IdentityKey, store.CompletionIndexLabel, revisionKey, "other"} {
 		m.Annotations[key] = strings.Repeat("1", 250_000)
 	}
 	m.OwnerReferences = []metav1.OwnerReference{
-		{Kind: strings.Repeat("K", huge)}, {APIVersion: "apps/v1", Kind: strings.Repeat("K", huge), Name: strings.Repeat("n", huge), UID: "c", Controller: new(true)},
+		{Kind: strings.Repeat("K", huge)}, {APIVersion: appsV1, Kind: strings.Repeat("K", huge), Name: strings.Repeat("n", huge), UID: "c", Controller: new(true)},
 	}
 	m.Finalizers, m.GenerateName = []string{strings.Repeat("f", huge)}, strings.Repeat("g", huge)
 	return m

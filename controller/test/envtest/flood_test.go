@@ -64,7 +64,7 @@ func process(ctx context.Context, namespace string) (peak func() int) {
 	})
 	return func() (kib int) {
 		GinkgoHelper()
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) //nolint:gosec // the process of this spec
 		Expect(err).NotTo(HaveOccurred())
 		_, after, _ := strings.Cut(string(status), "VmHWM:")
 		_, err = fmt.Sscan(after, &kib)

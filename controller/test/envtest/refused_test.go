@@ -65,7 +65,7 @@ func refuse(ctx context.Context, namespace string) {
 		},
 	}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx SpecContext) {
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // it has a context of its own
 		Expect(bindings.Delete(ctx, namespace, metav1.DeleteOptions{})).To(Succeed())
 		Expect(policies.Delete(ctx, namespace, metav1.DeleteOptions{})).To(Succeed())
 	})

@@ -108,7 +108,7 @@ var _ = Describe("a Deployment that is deleted in mid-rollout without its Replic
 var _ = Describe("a running pod whose receipt and id another program removes", func() {
 	It("gets the same ones again, and an Event says so", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
-		control(ns) //nolint:contextcheck // it ends with the spec
+		control(ns)
 		create(ctx, ns, deployment(2))
 		haveIDs(ctx, ns, 2)
 		before := identities(ctx, ns)

@@ -2,7 +2,6 @@ package splits
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -162,7 +161,7 @@ func (m *model) podOf(k known, i int, p pod) heart.Pod {
 func lockOf(i int, s shown) heart.Lock {
 	l := heart.Lock{Pod: name(i), UID: "uid-" + name(i), Text: "bytes of " + name(i), Version: "6", Runs: int(s.runs), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
 	if !s.same {
-		l.Text = fmt.Sprintf("other bytes of %s", name(i))
+		l.Text = "other bytes of " + name(i)
 	}
 	if s.locks {
 		l.Receipt = receipt.Receipt{Owner: identityOf(s.under).String(), State: receipt.Locks, Share: receipt.Share{ID: int(s.slot)}, Begun: s.begun}

@@ -49,14 +49,14 @@ func (m *model) people(w world, add adds) {
 	}
 	for r := range w.sets {
 		if w.adopts > 0 && w.sets[r] == nobody && !w.alone[r] {
-			add(fmt.Sprintf("a person has ReplicaSet %s stay alone", setA+owner(r)), func(t *world) { t.alone[r], t.adopts = true, t.adopts-1 }) //nolint:gosec // 0 or 1
+			add(fmt.Sprintf("a person has ReplicaSet %s stay alone", setA+owner(r)), func(t *world) { t.alone[r], t.adopts = true, t.adopts-1 })
 		}
 	}
 }
 
 func (m *model) kubernetes(w world, add adds) {
 	for r, of := range w.sets {
-		set := setA + owner(r) //nolint:gosec // 0 or 1
+		set := setA + owner(r)
 		for _, d := range []owner{depW, depV} {
 			if of == d && w.deployments[d] == leaving {
 				add(fmt.Sprintf("ReplicaSet %s is orphaned", set), func(t *world) {
@@ -122,7 +122,7 @@ func (m *model) frozen(w *world, k *controller, o owner, pods [mostPods]pod) boo
 		for i, p := range pods {
 			used = used || setOf(i) == r && p.live()
 		}
-		s := heart.Set{Made: true, Own: of == o || setA+owner(r) == o, Loose: of == nobody || k.deployments[of] != there} //nolint:gosec // 0 or 1
+		s := heart.Set{Made: true, Own: of == o || setA+owner(r) == o, Loose: of == nobody || k.deployments[of] != there}
 		if used && s.Freezes(heart.Owner{Replaces: o.deployment()}) {
 			return true
 		}
@@ -155,7 +155,7 @@ func (m *model) takes(w world, c int, who string, know known, add adds) {
 		}
 		for x := range know.owner.count() {
 			know := know
-			know.pod, know.proposed = int8(i), int8(x) //nolint:gosec // below 4
+			know.pod, know.proposed = int8(i), int8(x)
 			d := m.decide(know)
 			if d.take[i] == nobody {
 				continue
