@@ -184,6 +184,12 @@ func (v *view) under(p *pod) identity.Owner {
 // anothers reports whether another owner has the pod by now, and writes its receipt. One that was relabelled has no owner.
 func (p *pod) anothers() bool { return !p.Owned && p.Controller != "" }
 
+// byProcess reports whether a process of the pod wrote its receipt, which no controller can have written. The pod works under what that locks.
+func (p *pod) byProcess() bool {
+	r := p.Receipt
+	return !p.Gated && !r.Begun && (r.Token > 0 || r.HandsOver || r.Strict || r.Rank > 0 || r.Share.Of > 0)
+}
+
 // takes reports whether the controller may take a slot for the pod.
 func (p *pod) takes() bool {
 	return p.Assigned && p.Gated && !p.OtherGates && !p.Placed && !p.Terminating && !p.runs
@@ -298,6 +304,7 @@ func (v *view) step(p *pod) {
 		v.agent(p)
 	case !p.Assigned:
 	case p.anothers():
+	case !p.runs && p.byProcess(): // a person gave the pod the label
 	case p.Receipt.State == receipt.Unreadable && !p.runs:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.runs && (!p.locked || p.Hidden):
