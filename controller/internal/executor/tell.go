@@ -61,7 +61,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 			p.sooner(left)
 			continue
 		}
-		if q := p.pod(w.Pod); w.Reason != heart.ReasonSlots || p.ref.Rolls() && q != nil && q.Controller == p.world.Owner.Revision { // others wait as they should
+		if w.Reason != heart.ReasonSlots || p.behindOlder(p.pod(w.Pod)) { // others wait as they should
 			stuck[w.Reason]++
 		}
 		if meta := p.metas[w.Pod]; w.Reason == heart.ReasonNoGate && meta != nil && p.seldom(string(meta.UID), "GateMissing") {
@@ -71,6 +71,10 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", store.AssignLabel, store.Gate))
 		}
 	}
+	slots := "live pods have all ids" + p.lost()
+	if p.ref.Resource != "" {
+		slots = "live pods have all ids, and the controller removes no pods of a " + p.ref.Kind + ": set its maxUnavailable to 1 or more, or remove older pods yourself"
+	}
 	for reason, what := range map[heart.Reason]string{
 		heart.ReasonPaused: "the Deployment is paused: resume it",
 		heart.ReasonNever: "annotation " + assignment.EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
@@ -78,7 +82,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 		heart.ReasonKept:        "no pod of an older revision hands its id over, and the strategy has maxUnavailable 0: " + allocator.WayOut,
 		heart.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
 		heart.ReasonRollout:     "older pods make room as annotation " + assignment.EvictKey + " and the disruption budgets permit" + p.lost(),
-		heart.ReasonSlots:       "live pods have all ids" + p.lost(),
+		heart.ReasonSlots:       slots,
 	} {
 		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
 			// Event: pods of the current revision wait for ids, and no old pod makes room for them.
@@ -137,6 +141,19 @@ func inWords(err error) string {
 		return status.Status().Message
 	}
 	return err.Error()
+}
+
+// behindOlder reports whether a pod that waits is of a newer revision than pods that have ids. Of a further kind it is known only that their ReplicaSets differ.
+func (p *pass) behindOlder(waiter *heart.Pod) bool {
+	switch {
+	case waiter == nil:
+		return false
+	case p.ref.Rolls():
+		return waiter.Controller == p.world.Owner.Revision
+	}
+	return p.ref.Resource != "" && slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool {
+		return q.Owned && q.Receipt.Locked() && q.Controller != waiter.Controller
+	})
 }
 
 // tellUnlocked leaves an Event about a pod whose lock or id another program removed or changed although its program runs.

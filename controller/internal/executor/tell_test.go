@@ -19,6 +19,8 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -97,6 +99,29 @@ func TestAStuckUpdateOfAgentsIsTold(t *testing.T) {
 }
 
 // An API server that has just started refuses everything until it has read its roles.
+// A Rollout with maxUnavailable 0 waits for new pods, and these wait for the ids of old ones.
+func TestAStuckUpdateOfAFurtherKindIsTold(t *testing.T) {
+	for controller, want := range map[string]bool{"old": false, "new": true} {
+		b := &board{}
+		p := b.pass(t, clock.RealClock{})
+		p.ref = store.Ref{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: "shop", Name: worker, Resource: "rollouts"}
+		p.owner.Ref = p.ref
+		p.world.Pods = []heart.Pod{
+			{Pod: proposal.Pod{Name: "a", Owned: true, Controller: "old", Receipt: receipt.Receipt{State: receipt.Locks}}},
+			{Pod: proposal.Pod{Name: "b", Owned: true, Controller: controller}},
+		}
+		p.metas = map[string]*podMeta{"a": {}, "b": {}}
+		d := heart.Decision{Waits: []heart.Wait{{Pod: "b", Since: p.world.Now.Add(-2 * starts), Reason: heart.ReasonSlots}}}
+		for range 2 {
+			p.tell(t.Context(), d)
+		}
+		told := len(b.events) == 1 && strings.HasPrefix(b.events[0], "RolloutWaits: 1 pods of the current revision wait") && strings.Contains(b.events[0], "maxUnavailable")
+		if told != want || !want && len(b.events) > 0 {
+			t.Errorf("a pod of %s waits: %v", controller, b.events)
+		}
+	}
+}
+
 func TestARightThatTheControllerLacksForAWhileIsTold(t *testing.T) {
 	clk, b := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), &board{}
 	p := b.pass(t, clk)
