@@ -60,7 +60,9 @@ func workload(t *testing.T, replicas int64) *apifake.Server {
 	t.Helper()
 	server := apifake.New(t)
 	server.Put(apifake.Assigned(replicas, assignment.State{Slots: assignment.Slots{0: "worker-a", 1: "worker-gone"}}))
-	server.Put(apifake.Holding("worker-a", 0))
+	holder := apifake.Holding("worker-a", 0)
+	holder.SetCreationTimestamp(metav1.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC)) // by another clock, so that get shows the age 0s
+	server.Put(holder)
 	return server
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -86,7 +87,9 @@ var _ = Describe("the policies, of pods for which the controller plans,", Ordere
 	It("let the controller alone write proposals, and nothing else, and let no account change which program plans", func(ctx SpecContext) {
 		pod := stored(ctx, namespace, linked())
 		patch := func(c kubernetes.Interface, name, text string, subresources ...string) error {
-			_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, []byte(text), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
+			_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, []byte(text), metav1.PatchOptions{
+				DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager,
+			}, subresources...)
 			return err
 		}
 		annotation := func(key string) string { return fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, key) }
