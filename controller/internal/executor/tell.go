@@ -26,9 +26,11 @@ const (
 	mostTold = 8
 )
 
-// event leaves an Event. That one cannot be written is no reason to stop.
-func (x *Executor) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string) {
-	err := x.store.Tell(ctx, store.KubeEvent{About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message})
+// event leaves an Event. detail tells Events with one reason apart. That one cannot be written is no reason to stop.
+func (x *Executor) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string, detail ...string) {
+	err := x.store.Tell(ctx, store.KubeEvent{
+		About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message, Detail: strings.Join(detail, " "),
+	})
 	if err != nil && x.seldom(string(about.UID), "unwritten "+reason) {
 		// Log: an Event could not be written; the line has its text.
 		// Do: nothing, unless it stays; then see whether the controller may create Events.
@@ -46,8 +48,8 @@ func (x *Executor) seldom(uid, reason string) bool {
 	return !told
 }
 
-func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, reason, message string) {
-	p.Executor.event(ctx, about, p.ref.Namespace, kind, reason, message)
+func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, reason, message string, detail ...string) {
+	p.Executor.event(ctx, about, p.ref.Namespace, kind, reason, message, detail...)
 }
 
 // tell leaves Events about what people must know.
@@ -87,7 +89,7 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
 			// Event: pods of the current revision wait for ids, and no old pod makes room for them.
 			// Do: what the message says.
-			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what))
+			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what), string(reason))
 		}
 	}
 	p.tellFrozen(ctx)

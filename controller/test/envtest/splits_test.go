@@ -118,6 +118,12 @@ var _ = Describe("a running pod whose receipt and id another program removes", f
 			Expect(err).NotTo(HaveOccurred())
 		}
 		hears(ctx, ns, "LockChanged").Should(HaveLen(2))
+		Eventually(func(ctx context.Context) (ids []string) {
+			for _, pod := range pods(ctx, ns) {
+				ids = append(ids, pod.Annotations[store.IDKey])
+			}
+			return ids
+		}).WithContext(ctx).Should(ConsistOf("0", "1"))
 		haveIDs(ctx, ns, 2)
 		Expect(identities(ctx, ns)).To(Equal(before))
 	})

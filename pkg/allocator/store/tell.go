@@ -44,6 +44,8 @@ type KubeEvent struct {
 	Type string
 	// Reason is a word in CamelCase. Message is a sentence; Tell cuts it to 1024 bytes.
 	Reason, Message string
+	// Detail tells Events with the same reason apart, each of which is kept.
+	Detail string
 }
 
 // About returns the owner as the subject of an Event.
@@ -51,7 +53,7 @@ func (o Owner) About() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID}
 }
 
-// Tell writes an Event to the API server. Only the first Event of each minute with the same object and reason is kept,
+// Tell writes an Event to the API server. Only the first Event of each minute with the same object, reason and detail is kept,
 // whichever pod sends it: a hundred pods that notice the same thing do not write a hundred Events. Tell returns nil if
 // that Event exists already. It blocks until the server has answered. Errors: *ForbiddenError, or the server's own.
 func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
@@ -61,7 +63,7 @@ func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
 	event := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
 		"kind":       "Event",
-		"metadata":   map[string]any{"name": eventName(e.About.Name, e.About.UID, e.Reason, now), "namespace": e.Namespace},
+		"metadata":   map[string]any{"name": eventName(e.About.Name, e.About.UID, e.Reason+e.Detail, now), "namespace": e.Namespace},
 		"involvedObject": map[string]any{
 			"apiVersion": e.About.APIVersion, "kind": e.About.Kind, "namespace": e.Namespace, "name": e.About.Name, "uid": string(e.About.UID),
 		},

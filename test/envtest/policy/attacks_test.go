@@ -238,7 +238,7 @@ func attacksOnOthers(s *scene) []attack {
 			"delete an Event", func(account) request { return removes(events, "old") },
 			"DELETE of an Event", "DELETE of an Event", "DELETE of events", "DELETE of an Event", edit,
 		},
-		{"write a large Lease", filled, "may write at most 69632", "may write at most 69632", "may write at most 4096", "may write at most 69632", edit},
+		{"write a large Lease", filled, "may write at most 73728", "may write at most 73728", "may write at most 4096", "may write at most 73728", edit},
 		{
 			"write the Lease of another program", func(account) request { return creates(foreign) },
 			"only write Leases of its own workload", "only write Leases of its own workload", "may write no Lease but idalloc-controller", "only write Leases of its own workload", edit,

@@ -79,7 +79,7 @@ var _ = Describe("an autoscaler", Ordered, func() {
 			return creates(o)
 		}
 		Expect(lease()(ctx, leads)).To(Succeed())
-		s.refused(ctx, leads, lease(annotate(strings.Repeat("x", 68<<10))), "at most 69632")
+		s.refused(ctx, leads, lease(annotate(strings.Repeat("x", 72<<10))), "at most 73728")
 		s.refused(ctx, leads, creates(other()), "may only write Leases of its own workload and those that its Role permits to update by resourceNames")
 		s.refused(ctx, a, creates(other()), "that may update all Leases of the namespace")
 	})

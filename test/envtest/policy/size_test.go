@@ -75,17 +75,17 @@ var _ = Describe("a marked account, about sizes,", Ordered, ContinueOnFailure, f
 	DescribeTable("may not write a Lease with", func(ctx SpecContext, says string, by ...func(*unstructured.Unstructured)) {
 		s.refused(ctx, s.marked, creates(s.lease(s.own, by...)), says)
 	},
-		Entry("a large receipt", "at most 69632", changes{func(o *unstructured.Unstructured) {
-			annotate(strings.Replace(o.GetAnnotations()[receipt.Key], `"write":"`, `"write":"`+strings.Repeat("x", 68<<10), 1))(o)
+		Entry("a large receipt", "at most 73728", changes{func(o *unstructured.Unstructured) {
+			annotate(strings.Replace(o.GetAnnotations()[receipt.Key], `"write":"`, `"write":"`+strings.Repeat("x", 72<<10), 1))(o)
 		}}.all, SpecTimeout(patience)),
-		Entry("another large annotation", "at most 69632", changes{func(o *unstructured.Unstructured) {
+		Entry("another large annotation", "at most 73728", changes{func(o *unstructured.Unstructured) {
 			a := o.GetAnnotations()
-			a["example.com/large"] = strings.Repeat("x", 68<<10)
+			a["example.com/large"] = strings.Repeat("x", 72<<10)
 			o.SetAnnotations(a)
 		}}.all, SpecTimeout(patience)),
-		Entry("large managedFields", "at most 69632", changes{func(o *unstructured.Unstructured) {
+		Entry("large managedFields", "at most 73728", changes{func(o *unstructured.Unstructured) {
 			o.SetManagedFields([]metav1.ManagedFieldsEntry{entry("x", metav1.ManagedFieldsOperationUpdate, "coordination.k8s.io/v1",
-				fmt.Sprintf(`{"f:metadata":{"f:annotations":{"f:%s":{}}}}`, strings.Repeat("x", 68<<10)))})
+				fmt.Sprintf(`{"f:metadata":{"f:annotations":{"f:%s":{}}}}`, strings.Repeat("x", 72<<10)))})
 		}}.all, SpecTimeout(patience)),
 		Entry("the number of a slot that no map has room for", "do not fit the name", changes{
 			named("idalloc-deployment.deployment-16384"), set("16384", "metadata", "labels", receipt.IDLabel), func(o *unstructured.Unstructured) {
