@@ -50,7 +50,7 @@ func TestPolicyMissing(t *testing.T) {
 				if strings.Contains(r.URL.Path, "bindings") {
 					kind += "Binding"
 				}
-				_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":%q,"spec":{%s}}`, kind, strings.ReplaceAll(tc.spec, "NAME", pathOf(r)))
+				_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":%q,"spec":{%s}}`, kind, strings.ReplaceAll(tc.spec, "NAME", pathOf(r))) //nolint:gosec // a server of this test
 			}))
 			t.Cleanup(server.Close)
 			s, err := store.New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(apifake.Born()))
@@ -83,7 +83,7 @@ func TestAMutatingPolicyMayBeForSomeNamespaces(t *testing.T) {
 			if strings.Contains(r.URL.Path, "bindings") {
 				kind += "Binding"
 			}
-			_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":%q,"spec":{"policyName":"idalloc-assign",%s}}`, kind, spec) //nolint:gosec // a server of this test
+			_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":%q,"spec":{"policyName":"idalloc-assign",%s}}`, kind, spec)
 		}))
 		s, err := store.New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(apifake.Born()))
 		if err != nil {
