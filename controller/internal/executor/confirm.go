@@ -111,9 +111,7 @@ func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since str
 // lockOf returns what a pod locks, for whichever owner, and under which id its program runs. That of a pod with another one's identity has not begun.
 func (p *pass) lockOf(pod *podMeta) heart.Lock {
 	lock := heart.Lock{Pod: pod.Name, UID: string(pod.UID), Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Runs: receipt.NoID}
-	if lock.Receipt, _ = receipt.Of(pod, p.ref.String()); lock.Receipt.State == receipt.None { // one that cannot be read locks
-		lock.Receipt = receipt.Elsewhere(pod, p.ref.String())
-	}
+	lock.Receipt, _ = receipt.Anywhere(pod) // one that cannot be read locks
 	var is identity.Identity
 	if is.UnmarshalJSON([]byte(pod.Annotations[store.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
 		lock.Runs = is.ID

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,5 +134,49 @@ func TestNoPodBeginsThatAnotherOwnerHasAdoptedMeanwhile(t *testing.T) {
 	c.passes(1)
 	if id := c.on("a", store.IDKey); !adopted || c.on("a", receipt.Key) == "" || id != "" {
 		t.Errorf("the pod locks %q, and has id %q", c.on("a", receipt.Key), id)
+	}
+}
+
+// formerOwner is an owner whose pods the Deployment of the tests has adopted in part.
+const formerOwner = "Deployment/former"
+
+// adopted makes pods of formerOwner: a with id 1, which the Deployment has adopted, and x with id 0.
+func (c *cluster) adopted() {
+	c.t.Helper()
+	var err error
+	if c.x.kinds, _, err = KindsOf(builtIn(), nil); err != nil {
+		c.t.Fatal(err)
+	}
+	for id, name := range []string{"x", "a"} {
+		c.runs(name, id, 3)
+		r := receipt.Receipt{UID: c.uid(object.Pods, name), Owner: formerOwner, State: receipt.Locks, Share: receipt.Share{ID: id}, Begun: true, Token: 5, Write: "w"}
+		c.api.Alone(func(s *server.Server) {
+			s.Change(object.Pods, name, server.Writer{}, func(o object.Object) {
+				object.SetText(o, "annotations", receipt.Key, r.Encode())
+				object.SetText(o, "labels", receipt.OwnerLabel, assignment.OwnerLabelValue(formerOwner))
+				object.SetText(o, "annotations", store.IdentityKey, strings.Replace(object.Annotation(o, store.IdentityKey), `"name":"worker"`, `"name":"former"`, 1))
+				if name == "x" {
+					object.SetText(o, "labels", "app", "former")
+					object.At(o, object.Metadata)["ownerReferences"] = []any{object.Object{"apiVersion": appsV1, "kind": store.ReplicaSet, "name": "formers", "uid": "formers", "controller": true}}
+				}
+			})
+		})
+	}
+}
+
+// The receipt of a pod that a former owner still has was damaged. Its labels are whole.
+func TestAnUnreadableReceiptOfAFormerOwnerLocksTheSlotOfItsLabel(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{1: "a", 0: "d"})
+	c.adopted()
+	c.api.Alone(func(s *server.Server) {
+		s.Change(object.Pods, "x", server.Writer{}, func(o object.Object) {
+			object.SetText(o, "annotations", receipt.Key, strings.Replace(object.Annotation(o, receipt.Key), `"id":0`, `"id":-5`, 1))
+		})
+	})
+	c.gated("d")
+	c.passes(5)
+	if id := c.on("d", store.IDKey); id != "" {
+		t.Errorf("pod x runs under id 0 of %s, and pod d got id %s", formerOwner, c.on("d", store.IdentityKey))
 	}
 }
