@@ -180,3 +180,14 @@ func TestAnUnreadableReceiptOfAFormerOwnerLocksTheSlotOfItsLabel(t *testing.T) {
 		t.Errorf("pod x runs under id 0 of %s, and pod d got id %s", formerOwner, c.on("d", store.IdentityKey))
 	}
 }
+
+// Pod d is proposed the slot of pod x first, of which only T3 shows that it is locked.
+func TestANewPodFindsAFreeIDBesideThoseOfAFormerOwner(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(3, assignment.Slots{1: "a"})
+	c.adopted()
+	c.gated("d")
+	if c.passes(5); c.on("d", store.IDKey) != "2" {
+		t.Errorf("id 2 is free; after %d writes pod d has id %q, receipt %s", c.writes["d"], c.on("d", store.IDKey), c.on("d", receipt.Key))
+	}
+}

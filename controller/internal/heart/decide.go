@@ -203,7 +203,8 @@ func (v *view) available(p *pod) bool {
 // current reports whether the pod is of the current revision.
 func (v *view) current(p *pod) bool { return p.Controller != "" && p.Controller == v.w.Owner.Revision }
 
-// input is what the plan sees. A pod that runs locks its id, whatever became of its receipt. One that can take nothing is left out.
+// input is what the plan sees. A pod that runs locks its id, whatever became of its receipt. One that can take nothing is left out. What T3 showed counts, or
+// the plan would propose again what T3 refused.
 func (v *view) input() proposal.Input {
 	o := v.w.Owner
 	in := proposal.Input{
@@ -230,6 +231,13 @@ func (v *view) input() proposal.Input {
 			in.Rollout.Available++
 		}
 		in.Pods = append(in.Pods, q)
+	}
+	for _, l := range v.w.Locks {
+		if id := l.Receipt.Slot(); v.named[l.Pod] == nil && id != receipt.NoID { // a former owner has the pod still, and only T3 shows it
+			in.Pods = append(in.Pods, proposal.Pod{
+				Name: l.Pod, UID: l.UID, Ordinal: proposal.NoOrdinal, Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}},
+			})
+		}
 	}
 	return in
 }
