@@ -55,10 +55,12 @@ type view struct {
 	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
-	// named finds pods by their names. bare are pods that run under a slot without a receipt that locks it.
-	named map[string]*pod
-	bare  map[int]string
-	next  assignment.State
+	// named finds pods by their names, and running those of the controller by the ids under which they run. bare are pods that run under a slot without a
+	// receipt that locks it.
+	named   map[string]*pod
+	running map[int][]*pod
+	bare    map[int]string
+	next    assignment.State
 	// ids are the slots of the map, by the names of their pods.
 	ids    map[string]int
 	offers *proposal.Offers
@@ -95,12 +97,15 @@ type pod struct {
 func newView(w World) *view {
 	v := &view{
 		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
-		ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
+		running: map[int][]*pod{}, ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
 	}
 	var oldest *pod
 	for _, p := range w.Pods {
 		q := read(p)
 		v.pods, v.named[p.Name] = append(v.pods, q), q
+		if q.runs {
+			v.running[q.id] = append(v.running[q.id], q)
+		}
 		if q.runs && q.Owned && (oldest == nil || q.before(oldest)) {
 			oldest, v.space = q, v.under(q)
 		}
