@@ -377,11 +377,11 @@ func (v *view) answered(p *pod) bool {
 	return v.w.Locks != nil && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
 }
 
-// withdraw reports whether all others that lock the pod's slot are gated pods that have not begun. These withdraw, and the pod is confirmed then.
+// withdraw reports whether all others that lock the pod's slot are pods that have not begun. These withdraw or end, and the pod is confirmed then.
 func (v *view) withdraw(p *pod) bool {
 	others := 0
 	for _, q := range v.pods {
-		if lock, shown := v.byPod[q.Name]; shown && q.takes() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
+		if lock, shown := v.byPod[q.Name]; shown && q.Assigned && !q.runs && !q.byProcess() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
 			others++
 		}
 	}
