@@ -30,7 +30,8 @@ func (p *pass) confirm(ctx context.Context, d heart.Decision) (bool, error) {
 
 // evidence is one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the owner's ids,
 // and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not older than the
-// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for.
+// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for. If they come
+// from owners that the first list was not about, both lists are made again.
 func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	if which.Former = p.former; len(which.IDs) > mostOnly || len(p.former) > 0 {
 		which.IDs = nil
@@ -54,6 +55,10 @@ func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	locks = append(locks, others...)
 	if p.strange { // or the cache is behind, so the next pass lists, too
 		err = p.lookOutside(ctx)
+		if unlisted := func(from string) bool { return !slices.Contains(which.Former, from) }; err == nil && slices.ContainsFunc(p.former, unlisted) {
+			which.Since = "" // its pods are newer by now
+			return p.evidence(ctx, which)
+		}
 	}
 	if err := p.stillOwned(ctx); err != nil {
 		return err

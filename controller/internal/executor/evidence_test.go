@@ -191,3 +191,22 @@ func TestANewPodFindsAFreeIDBesideThoseOfAFormerOwner(t *testing.T) {
 		t.Errorf("id 2 is free; after %d writes pod d has id %q, receipt %s", c.writes["d"], c.on("d", store.IDKey), c.on("d", receipt.Key))
 	}
 }
+
+// The cache lacks pod a, so the pass hears only from T3 of the owner that a comes from. What other pods lock of that owner is no part of what T3 listed.
+func TestNothingIsConfirmedBeforeThePodsOfAFormerOwnerAreListed(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{0: "n"})
+	c.adopted()
+	c.locks("n", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 0}, Write: "wn"})
+	var before corev1.PodList
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: receipt.ByAgent}); err != nil {
+		t.Fatal(err)
+	}
+	c.x.cache = lagging{c, before.Items}
+	c.x.temper(c.ref).listed = true
+	c.passes(1)
+	is, _ := receipt.ProposalOf(&podMeta{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(object.Pods, "n")), Annotations: map[string]string{receipt.ProposalKey: c.on("n", receipt.ProposalKey)}}})
+	if is.Confirmed == nil || !is.Confirmed.Slot || is.Confirmed.By != "x" {
+		t.Errorf("pod x locks the slot of pod n, which hears %s", c.on("n", receipt.ProposalKey))
+	}
+}
