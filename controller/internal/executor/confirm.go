@@ -30,7 +30,8 @@ func (p *pass) confirm(ctx context.Context, d heart.Decision) (bool, error) {
 
 // evidence is one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the owner's ids,
 // and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not older than the
-// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for.
+// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for. If they come
+// from owners that the first list was not about, both lists are made again.
 func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	if which.Former = p.former; len(which.IDs) > mostOnly || len(p.former) > 0 {
 		which.IDs = nil
@@ -54,6 +55,10 @@ func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	locks = append(locks, others...)
 	if p.strange { // or the cache is behind, so the next pass lists, too
 		err = p.lookOutside(ctx)
+		if unlisted := func(from string) bool { return !slices.Contains(which.Former, from) }; err == nil && slices.ContainsFunc(p.former, unlisted) {
+			which.Since = "" // its pods are newer by now
+			return p.evidence(ctx, which)
+		}
 	}
 	if err := p.stillOwned(ctx); err != nil {
 		return err
@@ -111,9 +116,7 @@ func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since str
 // lockOf returns what a pod locks, for whichever owner, and under which id its program runs. That of a pod with another one's identity has not begun.
 func (p *pass) lockOf(pod *podMeta) heart.Lock {
 	lock := heart.Lock{Pod: pod.Name, UID: string(pod.UID), Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Runs: receipt.NoID}
-	if lock.Receipt, _ = receipt.Of(pod, p.ref.String()); lock.Receipt.State == receipt.None { // one that cannot be read locks
-		lock.Receipt = receipt.Elsewhere(pod, p.ref.String())
-	}
+	lock.Receipt, _ = receipt.Anywhere(pod) // one that cannot be read locks
 	var is identity.Identity
 	if is.UnmarshalJSON([]byte(pod.Annotations[store.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
 		lock.Runs = is.ID

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,5 +134,79 @@ func TestNoPodBeginsThatAnotherOwnerHasAdoptedMeanwhile(t *testing.T) {
 	c.passes(1)
 	if id := c.on("a", store.IDKey); !adopted || c.on("a", receipt.Key) == "" || id != "" {
 		t.Errorf("the pod locks %q, and has id %q", c.on("a", receipt.Key), id)
+	}
+}
+
+// formerOwner is an owner whose pods the Deployment of the tests has adopted in part.
+const formerOwner = "Deployment/former"
+
+// adopted makes pods of formerOwner: a with id 1, which the Deployment has adopted, and x with id 0.
+func (c *cluster) adopted() {
+	c.t.Helper()
+	var err error
+	if c.x.kinds, _, err = KindsOf(builtIn(), nil); err != nil {
+		c.t.Fatal(err)
+	}
+	for id, name := range []string{"x", "a"} {
+		c.runs(name, id, 3)
+		r := receipt.Receipt{UID: c.uid(object.Pods, name), Owner: formerOwner, State: receipt.Locks, Share: receipt.Share{ID: id}, Begun: true, Token: 5, Write: "w"}
+		c.api.Alone(func(s *server.Server) {
+			s.Change(object.Pods, name, server.Writer{}, func(o object.Object) {
+				object.SetText(o, "annotations", receipt.Key, r.Encode())
+				object.SetText(o, "labels", receipt.OwnerLabel, assignment.OwnerLabelValue(formerOwner))
+				object.SetText(o, "annotations", store.IdentityKey, strings.Replace(object.Annotation(o, store.IdentityKey), `"name":"worker"`, `"name":"former"`, 1))
+				if name == "x" {
+					object.SetText(o, "labels", "app", "former")
+					object.At(o, object.Metadata)["ownerReferences"] = []any{object.Object{"apiVersion": appsV1, "kind": store.ReplicaSet, "name": "formers", "uid": "formers", "controller": true}}
+				}
+			})
+		})
+	}
+}
+
+// The receipt of a pod that a former owner still has was damaged. Its labels are whole.
+func TestAnUnreadableReceiptOfAFormerOwnerLocksTheSlotOfItsLabel(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{1: "a", 0: "d"})
+	c.adopted()
+	c.api.Alone(func(s *server.Server) {
+		s.Change(object.Pods, "x", server.Writer{}, func(o object.Object) {
+			object.SetText(o, "annotations", receipt.Key, strings.Replace(object.Annotation(o, receipt.Key), `"id":0`, `"id":-5`, 1))
+		})
+	})
+	c.gated("d")
+	c.passes(5)
+	if id := c.on("d", store.IDKey); id != "" {
+		t.Errorf("pod x runs under id 0 of %s, and pod d got id %s", formerOwner, c.on("d", store.IdentityKey))
+	}
+}
+
+// Pod d is proposed the slot of pod x first, of which only T3 shows that it is locked.
+func TestANewPodFindsAFreeIDBesideThoseOfAFormerOwner(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(3, assignment.Slots{1: "a"})
+	c.adopted()
+	c.gated("d")
+	if c.passes(5); c.on("d", store.IDKey) != "2" {
+		t.Errorf("id 2 is free; after %d writes pod d has id %q, receipt %s", c.writes["d"], c.on("d", store.IDKey), c.on("d", receipt.Key))
+	}
+}
+
+// The cache lacks pod a, so the pass hears only from T3 of the owner that a comes from. What other pods lock of that owner is no part of what T3 listed.
+func TestNothingIsConfirmedBeforeThePodsOfAFormerOwnerAreListed(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{0: "n"})
+	c.adopted()
+	c.locks("n", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 0}, Write: "wn"})
+	var before corev1.PodList
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: receipt.ByAgent}); err != nil {
+		t.Fatal(err)
+	}
+	c.x.cache = lagging{c, before.Items}
+	c.x.temper(c.ref).listed = true
+	c.passes(1)
+	is, _ := receipt.ProposalOf(&podMeta{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(object.Pods, "n")), Annotations: map[string]string{receipt.ProposalKey: c.on("n", receipt.ProposalKey)}}})
+	if is.Confirmed == nil || !is.Confirmed.Slot || is.Confirmed.By != "x" {
+		t.Errorf("pod x locks the slot of pod n, which hears %s", c.on("n", receipt.ProposalKey))
 	}
 }

@@ -252,6 +252,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Gated, p.Placed = false, true
 		v := view{w: *w}
 		p.Words, p.Receipt.Token = v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5")
+	case "locked-again": // its receipt was removed, and written again
+		p.Receipt.Begun = false
 	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "wordless": // what its container reads was removed

@@ -55,10 +55,12 @@ type view struct {
 	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
-	// named finds pods by their names. bare are pods that run under a slot without a receipt that locks it.
-	named map[string]*pod
-	bare  map[int]string
-	next  assignment.State
+	// named finds pods by their names, and running those of the controller by the ids under which they run. bare are pods that run under a slot without a
+	// receipt that locks it.
+	named   map[string]*pod
+	running map[int][]*pod
+	bare    map[int]string
+	next    assignment.State
 	// ids are the slots of the map, by the names of their pods.
 	ids    map[string]int
 	offers *proposal.Offers
@@ -95,12 +97,15 @@ type pod struct {
 func newView(w World) *view {
 	v := &view{
 		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
-		ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
+		running: map[int][]*pod{}, ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
 	}
 	var oldest *pod
 	for _, p := range w.Pods {
 		q := read(p)
 		v.pods, v.named[p.Name] = append(v.pods, q), q
+		if q.runs {
+			v.running[q.id] = append(v.running[q.id], q)
+		}
 		if q.runs && q.Owned && (oldest == nil || q.before(oldest)) {
 			oldest, v.space = q, v.under(q)
 		}
@@ -203,7 +208,8 @@ func (v *view) available(p *pod) bool {
 // current reports whether the pod is of the current revision.
 func (v *view) current(p *pod) bool { return p.Controller != "" && p.Controller == v.w.Owner.Revision }
 
-// input is what the plan sees. A pod that runs locks its id, whatever became of its receipt. One that can take nothing is left out.
+// input is what the plan sees. A pod that runs locks its id, whatever became of its receipt. One that can take nothing is left out. What T3 showed counts, or
+// the plan would propose again what T3 refused.
 func (v *view) input() proposal.Input {
 	o := v.w.Owner
 	in := proposal.Input{
@@ -230,6 +236,13 @@ func (v *view) input() proposal.Input {
 			in.Rollout.Available++
 		}
 		in.Pods = append(in.Pods, q)
+	}
+	for _, l := range v.w.Locks {
+		if id := l.Receipt.Slot(); v.named[l.Pod] == nil && id != receipt.NoID { // a former owner has the pod still, and only T3 shows it
+			in.Pods = append(in.Pods, proposal.Pod{
+				Name: l.Pod, UID: l.UID, Ordinal: proposal.NoOrdinal, Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}},
+			})
+		}
 	}
 	return in
 }
@@ -364,11 +377,11 @@ func (v *view) answered(p *pod) bool {
 	return v.w.Locks != nil && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
 }
 
-// withdraw reports whether all others that lock the pod's slot are gated pods that have not begun. These withdraw, and the pod is confirmed then.
+// withdraw reports whether all others that lock the pod's slot are pods that have not begun. These withdraw or end, and the pod is confirmed then.
 func (v *view) withdraw(p *pod) bool {
 	others := 0
 	for _, q := range v.pods {
-		if lock, shown := v.byPod[q.Name]; shown && q.takes() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
+		if lock, shown := v.byPod[q.Name]; shown && q.Assigned && !q.runs && !q.byProcess() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
 			others++
 		}
 	}

@@ -26,6 +26,7 @@ func (v *view) remove() {
 	}
 	broken, working := c.older(v)
 	v.kept = len(broken)+len(working) == 0
+	broken, working = slices.DeleteFunc(broken, v.doubled), slices.DeleteFunc(working, v.doubled)
 	most := c.wanted
 	if !o.Blocks {
 		most = 1
@@ -144,7 +145,7 @@ func (v *view) above(c census) {
 		return
 	}
 	for _, p := range slices.Backward(c.holders) {
-		if p.runs && p.id >= v.w.Owner.Count && v.current(p) && !p.Condemned {
+		if p.runs && p.id >= v.w.Owner.Count && v.current(p) && !p.Condemned && !v.doubled(p) {
 			v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseAbove, Evict: true})
 			return
 		}
@@ -154,20 +155,12 @@ func (v *view) above(c census) {
 // doubles removes pods that run under an id under which another one began earlier: their owners have become one, or a receipt was removed. It never
 // removes the earlier one, nor the later one while the earlier one ends.
 func (v *view) doubles() {
-	by := map[int][]*pod{}
 	for _, p := range v.pods {
-		if p.runs {
-			by[p.id] = append(by[p.id], p)
-		}
-	}
-	for _, p := range v.pods {
-		if p.runs && !p.Terminating && !p.anothers() && slices.ContainsFunc(by[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
+		if p.runs && !p.Terminating && !p.anothers() && slices.ContainsFunc(v.running[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
 			v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseLater})
 		}
 	}
 }
 
-// doubled reports whether another pod of the controller runs under the pod's id. The later of the two goes.
-func (v *view) doubled(p *pod) bool {
-	return slices.ContainsFunc(v.pods, func(q *pod) bool { return q != p && q.runs && q.id == p.id })
-}
+// doubled reports whether another pod of the controller also runs under the pod's id. The later of the two goes, and never both.
+func (v *view) doubled(p *pod) bool { return p.runs && len(v.running[p.id]) > 1 }

@@ -280,16 +280,26 @@ var ErrUnreadable = errors.New("the receipt cannot be read")
 // Of returns what a pod says about itself to this owner ("Kind/name"). A receipt that was copied from another pod, or that is for another
 // owner, says nothing, whatever else it has. The error is nil or wraps ErrUnreadable; then the receipt is Unreadable.
 func Of(pod metav1.Object, owner string) (Receipt, error) {
+	r, err := Anywhere(pod)
+	if r.Owner != "" && r.Owner != owner {
+		return Receipt{Share: Nothing()}, nil
+	}
+	return r, err
+}
+
+// Anywhere returns what a pod says about itself, whichever owner that is for. Of says what the error is.
+func Anywhere(pod metav1.Object) (Receipt, error) {
 	text, there := pod.GetAnnotations()[Key]
 	if !there {
 		return Receipt{Share: Nothing()}, nil
 	}
 	r, err := Parse(text)
 	switch {
-	case r.UID != "" && r.UID != string(pod.GetUID()), r.Owner != "" && r.Owner != owner:
+	case r.UID != "" && r.UID != string(pod.GetUID()):
 		return Receipt{Share: Nothing()}, nil
 	case err != nil:
-		return Receipt{State: Unreadable, Share: Share{ID: labelled(pod)}}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		r.State, r.Share.ID = Unreadable, labelled(pod)
+		return r, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return r, nil
 }

@@ -86,6 +86,22 @@ func TestAReceiptOfAnotherPodSaysNothing(t *testing.T) {
 	}
 }
 
+func TestWhatAPodSaysToWhicheverOwner(t *testing.T) {
+	for text, want := range map[string]receipt.State{
+		`{"uid":"u1","owner":"Deployment/other","id":3,"write":"w"}`: receipt.Locks, `{"uid":"u1","owner":"Deployment/other","write":"w"}`: receipt.Waits,
+		`{"uid":"u1","owner":"Deployment/other","id":-1}`: receipt.Unreadable, `{"owner":"Deployment/other","id":3}`: receipt.Unreadable, `{`: receipt.Unreadable,
+		`{"uid":"u2","owner":"Deployment/other","id":3,"write":"w"}`: receipt.None, `{"uid":"u2","owner":"Deployment/other","id":-1}`: receipt.None,
+	} {
+		r, err := receipt.Anywhere(pod(text, "3"))
+		if locks := want == receipt.Locks || want == receipt.Unreadable; r.State != want || r.LocksSlot(3) != locks || (err != nil) != (want == receipt.Unreadable) {
+			t.Errorf("%s: %+v, %v", text, r, err)
+		}
+	}
+	if r, err := receipt.Anywhere(&metav1.PartialObjectMetadata{}); err != nil || r.State != receipt.None || !r.Share.Empty() {
+		t.Errorf("no receipt: %+v, %v", r, err)
+	}
+}
+
 // Ids, numbers of partitions and tokens have limits. A receipt or proposal beyond the first two is damaged, and a token that makes no sense says nothing.
 func TestLimits(t *testing.T) {
 	for id, of := range map[int]int{0: 0, receipt.MaxID: placement.MaxCount} {

@@ -197,8 +197,8 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Rece
 		for i := range list.Items {
 			pod := &list.Items[i]
 			r, _ := receipt.Of(pod, ref.String()) // one that cannot be read locks, too
-			if r.State == receipt.None && len(which.Former) > 0 {
-				r = receipt.Elsewhere(pod, ref.String())
+			if len(which.Former) > 0 {
+				r, _ = receipt.Anywhere(pod)
 			}
 			out = append(out, Receipt{
 				Receipt: r, Pod: pod.Name, UID: pod.UID, Text: receipt.Kept(pod.Annotations[receipt.Key]), Version: pod.ResourceVersion, Deadline: pod.DeletionTimestamp,

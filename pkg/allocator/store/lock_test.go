@@ -190,6 +190,25 @@ func TestReceiptsAreListed(t *testing.T) {
 	}
 }
 
+// A pod that a former owner still has may work under its slot, and so may one whose receipt was damaged.
+func TestReceiptsOfFormerOwnersAreListed(t *testing.T) {
+	const former, at = "Deployment/former", "/api/v1/namespaces/shop/pods/"
+	lock := receipt.Receipt{UID: "a", Owner: former, State: receipt.Locks, Share: receipt.Share{ID: 1}, Write: "w"}
+	for text, want := range map[string]receipt.Receipt{
+		lock.Encode(): lock,
+		`{"uid":"a","owner":"` + former + `","id":-1}`: {UID: "a", Owner: former, State: receipt.Unreadable, Share: receipt.Share{ID: 1}},
+		`{"uid":"b","owner":"` + former + `","id":-1}`: {Share: receipt.Nothing()},
+	} {
+		pod := holding("a", lock, text)
+		metaOf(pod)["labels"] = map[string]any{receipt.OwnerLabel: assignment.OwnerLabelValue(former), receipt.IDLabel: "1"}
+		_, s := newShelf(t, map[string]map[string]any{at + "a": pod})
+		got, _, err := s.Receipts(t.Context(), theRef(), Sought{Former: []string{former}})
+		if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0].Receipt, want) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+}
+
 // A list that need not be newer than a moment is answered from the server's cache. A server that was restored from a backup may not know the moment.
 func TestReceiptsMayBeOfAMoment(t *testing.T) {
 	for what, c := range map[string]struct {
