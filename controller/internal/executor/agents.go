@@ -76,9 +76,10 @@ func (m *memory) see(q *heart.Pod, now time.Time) (left time.Duration) {
 	return left
 }
 
-// recall puts what the memory knows into the world, once the pods are there.
+// recall puts what the memory knows into the world, once all pods are there.
 func (p *pass) recall() {
 	w, m := &p.world, &p.temper.memory
+	p.temper.ends(w, p.metas)
 	if !slices.ContainsFunc(w.Pods, func(q heart.Pod) bool { return q.Agent }) {
 		*m = memory{}
 		return
