@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -27,6 +28,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -336,6 +338,33 @@ func TestAMapThatCannotBeWrittenKeepsNoPodFromWhatNeedsNone(t *testing.T) {
 	}
 	if c.on("d", store.IDKey) != "" || len(c.evicted) > 0 {
 		t.Errorf("without a map pod d has id %q, and these were evicted: %v", c.on("d", store.IDKey), c.evicted)
+	}
+}
+
+// A policy refuses writes on as many agents as a pass tells something. They are tried again later, so they have no place in the next pass.
+func TestAgentsThatCannotBeWrittenKeepNoOtherFromBeingTold(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(200, assignment.Slots{})
+	p := &pass{Executor: c.x, ref: c.ref, temper: c.x.temper(c.ref), written: map[string]*podMeta{}, metas: map[string]*podMeta{}, log: logr.Discard()}
+	var all []heart.Propose
+	for i := range batch + 1 {
+		name := fmt.Sprintf("p%03d", i)
+		c.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": worker, store.AssignLabel: receipt.ByAgent}}})
+		c.refuses[name] = i < batch
+		pod, err := c.x.store.GetPod(t.Context(), server.Namespace, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.metas[name] = pod
+		all = append(all, heart.Propose{Pod: name, Next: receipt.Proposal{UID: string(pod.UID), Count: 200, Share: receipt.Nothing(), Why: "x"}})
+	}
+	last := all[batch].Pod
+	for range 5 {
+		p.after = 0
+		p.propose(t.Context(), all)
+	}
+	if c.writes[last] == 0 || p.after <= time.Millisecond {
+		t.Errorf("in five passes the one pod that may be written had %d writes, and the next pass comes after %s", c.writes[last], p.after)
 	}
 }
 
