@@ -76,9 +76,10 @@ func (m *memory) see(q *heart.Pod, now time.Time) (left time.Duration) {
 	return left
 }
 
-// recall puts what the memory knows into the world, once the pods are there.
+// recall puts what the memory knows into the world, once all pods are there.
 func (p *pass) recall() {
 	w, m := &p.world, &p.temper.memory
+	p.temper.ends(w, p.metas)
 	if !slices.ContainsFunc(w.Pods, func(q heart.Pod) bool { return q.Agent }) {
 		*m = memory{}
 		return
@@ -165,26 +166,32 @@ func (p *pass) planned(d proposal.Decision) {
 	}
 }
 
-// propose tells processes what is proposed to them.
+// propose tells processes what is proposed to them. One that cannot be told yet has no place among those that are.
 func (p *pass) propose(ctx context.Context, proposals []heart.Propose) {
-	if rest := slices.IndexFunc(proposals, func(b heart.Propose) bool { return b.Text == "" }); rest >= 0 && len(proposals) > rest+batch {
-		proposals = proposals[:rest+batch]
-		p.sooner(soon)
-	}
-	rest, all := len(proposals), make([]write, 0, len(proposals))
-	for i, b := range proposals {
-		if b.CanWait() {
-			rest = min(rest, i)
-		}
-		all = append(all, write{pod: b.Pod, step: stepPropose, says: b.Next.Encode(), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+	told, rest, all := 0, len(proposals), make([]write, 0, len(proposals))
+	for _, b := range proposals {
+		w := write{pod: b.Pod, step: stepPropose, says: b.Next.Encode(), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			written, err := p.store.SetProposal(ctx, pod, b.Text, b.Next)
 			if was, _ := receipt.ProposalOf(pod); err == nil && was.Confirmed == nil && b.Text != "" && !b.Next.Confirmed.Slot {
 				p.metrics.began(p.store.Clock.Now().Sub(pod.CreationTimestamp.Time))
 			}
 			return written, err
-		}})
+		}}
+		if !p.due(w) {
+			continue
+		}
+		if b.Text == "" {
+			if told++; told > batch {
+				p.sooner(soon)
+				break
+			}
+		}
+		if b.CanWait() {
+			rest = min(rest, len(all))
+		}
+		all = append(all, w)
 	}
-	p.inTurn(ctx, all, rest)
+	p.inTurn(ctx, all, min(rest, len(all)))
 }
 
 // inTurn tells processes first what cannot wait, and then the rest. Once there is news of the owner, it leaves the rest to the next pass: the news may be

@@ -169,7 +169,7 @@ func (p *pass) run(ctx context.Context) error {
 		return nil
 	}
 	d, err := heart.Decide(p.world), error(nil)
-	for _, step := range []func(context.Context, heart.Decision) (bool, error){p.plan, p.take, p.confirm, p.begin, p.replan, p.say, p.remove} {
+	for _, step := range []func(context.Context, heart.Decision) (bool, error){p.plan, p.take, p.confirm, p.begin, p.replan, p.say, p.probe, p.remove} {
 		did, wrong := step(within, d)
 		if did {
 			d = heart.Decide(p.world)

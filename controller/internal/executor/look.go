@@ -158,7 +158,6 @@ func (p *pass) see(lists ...*corev1.PodList) {
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
 	p.world.Rests = p.temper.failing.Left(p.world.Now) > 0
-	p.temper.ends(&p.world, p.metas)
 }
 
 func (p *pass) seeOne(pod *corev1.Pod) {

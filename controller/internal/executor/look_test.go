@@ -16,6 +16,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // A kubelet's clock may be ahead of the controller's by hours. For all that time a pod would not count as available, and old pods would be deleted past
@@ -200,5 +202,35 @@ func TestTheControllerLooksForPodsOfARevisionWithoutItsLabel(t *testing.T) {
 	p.current = "new" // which passOf says to lack the label
 	if p.rest(t.Context(), heart.Decision{}); p.after != mixedAfter {
 		t.Errorf("the next pass comes after %s", p.after)
+	}
+}
+
+// The node of a pod that takes for itself is lost. The cache lacks that pod, and each pass sees first what the cache has.
+func TestALostPodOutsideOfTheCacheCountsAsLost(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{0: "a", 1: "peer"})
+	c.runs("a", 0, 2)
+	c.locks("peer", "", receipt.Receipt{Owner: own, Share: receipt.Share{ID: 1}, Write: "w"})
+	c.api.Alone(func(s *server.Server) {
+		s.Change(object.Pods, "peer", server.Writer{}, func(o object.Object) {
+			object.At(o, object.Metadata)["deletionTimestamp"] = "2026-03-01T12:00:30Z"
+			object.At(o, object.Metadata)["deletionGracePeriodSeconds"] = int64(30)
+		})
+	})
+	var before corev1.PodList
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: store.AssignController}); err != nil {
+		t.Fatal(err)
+	}
+	c.x.cache = lagging{c, before.Items}
+	first := c.clk.Now()
+	for range 5 {
+		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+			t.Fatal(err)
+		}
+		c.clk.Step(20 * time.Second)
+	}
+	since, known := c.x.temper(c.ref).ending[c.uid(object.Pods, "peer")]
+	if !known || !since.Equal(first) {
+		t.Errorf("seen Terminating since %s (%v), and was so at %s", since, known, first)
 	}
 }

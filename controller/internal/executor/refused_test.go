@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -27,7 +28,9 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
@@ -302,7 +305,7 @@ func TestASlotGoesToAPodThatCanBeWritten(t *testing.T) {
 		if len(c.evicted) > 0 {
 			t.Errorf("%s: for a pod that takes no slot, these were evicted: %v", what, c.evicted)
 		}
-		if n, d := c.writes["d"], c.clk.Now().Sub(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)); n > 15 {
+		if n, d := c.writes["d"], c.clk.Now().Sub(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)); n > 15+int(d/pace.MaxDelay) {
 			t.Errorf("%s: %d writes on it in %s", what, n, d)
 		}
 		c.refuses, c.conflicts = map[string]bool{}, map[string]bool{}
@@ -336,6 +339,107 @@ func TestAMapThatCannotBeWrittenKeepsNoPodFromWhatNeedsNone(t *testing.T) {
 	}
 	if c.on("d", store.IDKey) != "" || len(c.evicted) > 0 {
 		t.Errorf("without a map pod d has id %q, and these were evicted: %v", c.on("d", store.IDKey), c.evicted)
+	}
+}
+
+// A policy refused a pod, another one took its slot, and the last id is that of an older pod. That one stays for as long as the pod would not begin.
+func TestAPodThatWasRefusedComesAgain(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{0: "a", 1: "d"})
+	c.runs("a", 0, 2)
+	c.gated("d", "e")
+	c.refuses["d"] = true
+	if c.passes(20); c.on("e", store.IDKey) != "1" {
+		t.Fatalf("e has id %q", c.on("e", store.IDKey))
+	}
+	c.ready("e")
+	if c.passes(60); len(c.evicted) > 0 {
+		t.Errorf("for a pod that is refused, these were evicted: %v", c.evicted)
+	}
+	clear(c.refuses)
+	before := c.writes["d"]
+	for range 3 {
+		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+			t.Fatal(err)
+		}
+		c.clk.Step(10 * time.Second)
+	}
+	if !slices.Contains(c.evicted, "a") || c.writes["d"] == before || c.on("d", receipt.Key) != "" {
+		t.Errorf("once nothing is refused any more: evicted %v, %d writes on d, receipt %q", c.evicted, c.writes["d"]-before, c.on("d", receipt.Key))
+	}
+	c.api.Alone(func(s *server.Server) { s.Remove(s.Get(object.Pods, "a")) })
+	if c.passes(5); c.on("d", store.IDKey) != "0" {
+		t.Errorf("pod d has id %q", c.on("d", store.IDKey))
+	}
+}
+
+// A policy refused to have an agent told of a slot, which another pod has by now. So the agent is to hear again what it was told before.
+func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(1, assignment.Slots{})
+	c.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", Labels: map[string]string{"app": worker, store.AssignLabel: receipt.ByAgent},
+		OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+	}})
+	uid := types.UID(c.uid(object.Pods, "a"))
+	told := receipt.Proposal{UID: string(uid), Count: 1, Share: receipt.Nothing(), Why: "no id is free for it yet"}.Encode()
+	c.api.Alone(func(s *server.Server) {
+		s.Change(object.Pods, "a", server.Writer{}, func(o object.Object) { object.SetText(o, "annotations", receipt.ProposalKey, told) })
+	})
+	k := c.x.temper(c.ref)
+	for _, refused := range []bool{true, false} {
+		owner, err := c.x.owner(t.Context(), c.ref, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &pass{Executor: c.x, ref: c.ref, owner: owner, temper: k, written: map[string]*podMeta{}, log: logr.Discard()}
+		if err := p.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.refuses["a"] = refused
+		if refused {
+			p.write(t.Context(), c.x.slots, []write{{pod: "a", step: stepPropose, says: "slot 0", do: func(context.Context, *podMeta) (*podMeta, error) {
+				return nil, store.ErrRefused
+			}}}, nil)
+			c.clk.Step(10 * time.Second)
+		}
+		if _, err := p.probe(t.Context(), heart.Decision{Propose: []heart.Propose{{Pod: "a"}}}); err != nil || k.refuses(uid) == nil {
+			t.Fatalf("the agent that is about to be told something counts as refused: %v (%v)", k.refuses(uid), err)
+		}
+		if _, err := p.probe(t.Context(), heart.Decision{}); err != nil || (k.refuses(uid) != nil) != refused || (p.after == soon) == refused {
+			t.Errorf("refused: %v; it counts as refused: %v (%v), and the next pass comes after %s", refused, k.refuses(uid), err, p.after)
+		}
+		c.clk.Step(10 * time.Second)
+	}
+	if c.writes["a"] != 2 || c.on("a", receipt.ProposalKey) != told {
+		t.Errorf("%d tries, and the agent is told %s", c.writes["a"], c.on("a", receipt.ProposalKey))
+	}
+}
+
+// A policy refuses writes on as many agents as a pass tells something. They are tried again later, so they have no place in the next pass.
+func TestAgentsThatCannotBeWrittenKeepNoOtherFromBeingTold(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(200, assignment.Slots{})
+	p := &pass{Executor: c.x, ref: c.ref, temper: c.x.temper(c.ref), written: map[string]*podMeta{}, metas: map[string]*podMeta{}, log: logr.Discard()}
+	all := make([]heart.Propose, 0, batch+1)
+	for i := range batch + 1 {
+		name := fmt.Sprintf("p%03d", i)
+		c.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": worker, store.AssignLabel: receipt.ByAgent}}})
+		c.refuses[name] = i < batch
+		pod, err := c.x.store.GetPod(t.Context(), server.Namespace, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.metas[name] = pod
+		all = append(all, heart.Propose{Pod: name, Next: receipt.Proposal{UID: string(pod.UID), Count: 200, Share: receipt.Nothing(), Why: "x"}})
+	}
+	last := all[batch].Pod
+	for range 5 {
+		p.after = 0
+		p.propose(t.Context(), all)
+	}
+	if c.writes[last] == 0 || p.after <= time.Millisecond {
+		t.Errorf("in five passes the one pod that may be written had %d writes, and the next pass comes after %s", c.writes[last], p.after)
 	}
 }
 

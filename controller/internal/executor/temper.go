@@ -194,12 +194,20 @@ func refused(err error) bool {
 
 // refuses returns why a write on the pod is refused, nil if none is.
 func (t *temper) refuses(uid types.UID) error {
-	for _, of := range []step{stepTake, stepBegin, stepCount, stepPropose} {
-		if a := t.attempts[attempted{uid, of}]; a != nil && a.refused() {
-			return a.err
-		}
+	if a := t.attempts[attempted{uid, t.refusal(uid)}]; a != nil {
+		return a.err
 	}
 	return nil
+}
+
+// refusal returns which write on the pod is refused, empty if none is.
+func (t *temper) refusal(uid types.UID) step {
+	for _, of := range []step{stepTake, stepBegin, stepCount, stepPropose} {
+		if a := t.attempts[attempted{uid, of}]; a != nil && a.refused() {
+			return of
+		}
+	}
+	return ""
 }
 
 // recall forgets what was tried on pods that are gone.

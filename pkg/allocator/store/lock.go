@@ -65,7 +65,7 @@ func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata,
 
 // patchMetadata patches an object, and returns its metadata.
 func (s *Store) patchMetadata(ctx context.Context, t target, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
-	o := metav1.PatchOptions{FieldManager: assignment.FieldManager}
+	o := metav1.PatchOptions{FieldManager: assignment.FieldManager, DryRun: s.dryRun}
 	return write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Patch(ctx, t.name, kind, body, o)
 	})

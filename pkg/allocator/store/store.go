@@ -45,6 +45,15 @@ type Store struct {
 	Pages chan struct{}
 	// Clock is the time that Events carry.
 	Clock clock.Clock
+	// dryRun is that of patches.
+	dryRun []string
+}
+
+// Dry returns a Store whose patches change nothing: the API server answers as if they did.
+func (s *Store) Dry() *Store {
+	dry := *s
+	dry.dryRun = []string{metav1.DryRunAll}
+	return &dry
 }
 
 // New returns a Store for the API server of config. It sends no request. It fails if the config is not valid.

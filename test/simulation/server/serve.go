@@ -88,6 +88,9 @@ func (s *Server) patch(r *Request) Answer {
 	if s.Mutates != nil {
 		s.Mutates(next)
 	}
+	if r.query.Get("dryRun") != "" {
+		return Answer{Code: http.StatusOK, Body: (&Version{Kind: v.Kind, Name: v.Name, Object: next}).json(r.metadata)}
+	}
 	stored := s.Put(v.Kind, next, Writer{Manager: r.query.Get("fieldManager")})
 	return Answer{Code: http.StatusOK, Body: stored.json(r.metadata)}
 }
