@@ -155,10 +155,13 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		meta, err := s.GetPod(ctx, namespace, name)
 		Expect(err).NotTo(HaveOccurred())
 		lock := receipt.Receipt{UID: string(meta.UID), Owner: "ReplicaSet/worker", State: receipt.Locks, Write: "1"}
-		meta, err = s.Take(ctx, meta, lock)
+		begun := lock
+		begun.Begun, begun.Write = true, "2"
+		_, err = s.Dry().Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.IdentityKey: "{}"}, true)
 		Expect(err).NotTo(HaveOccurred())
-		lock.Begun, lock.Write = true, "2"
-		_, err = s.Begin(ctx, meta, lock, map[string]string{store.IDKey: "0", store.CountKey: "1", store.IdentityKey: "{}"}, true)
+		meta, err = s.Take(ctx, meta, lock) // so the dry run changed nothing
+		Expect(err).NotTo(HaveOccurred())
+		_, err = s.Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.IdentityKey: "{}"}, true)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})).To(And(
 			HaveField("Spec.SchedulingGates", BeEmpty()), HaveField("Annotations", HaveKeyWithValue(store.IDKey, "0")),
