@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -92,8 +93,11 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 		return false, nil
 	}
 	pods := &corev1.PodList{}
-	if err := p.listCached(ctx, pods, set.Namespace, string(set.UID), client.Limit(1)); err != nil || len(pods.Items) > 0 {
-		return len(pods.Items) > 0, err
+	if err := p.listCached(ctx, pods, set.Namespace, string(set.UID)); err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(pods.Items, func(q corev1.Pod) bool { return !census.Finished(string(q.Status.Phase)) }) {
+		return true, nil
 	}
 	if generation, known := p.temper.unused[set.UID]; known && generation == set.Generation {
 		return false, nil

@@ -125,6 +125,6 @@ func (m *Metrics) forget(ref store.Ref) { m.observe(ref, nil) }
 func (m *Metrics) began(after time.Duration) { m.assigned.Observe(after.Seconds()) }
 
 func (m *Metrics) removed(cause heart.Cause) {
-	word := map[heart.Cause]string{heart.CauseBroken: "broken", heart.CauseOlder: "older", heart.CauseAbove: "above", heart.CauseClashes: "clash"}[cause]
-	m.removals.WithLabelValues(word).Inc()
+	words := map[heart.Cause]string{heart.CauseBroken: "broken", heart.CauseOlder: "older", heart.CauseAbove: "above", heart.CauseClashes: "clash", heart.CauseLater: "later"}
+	m.removals.WithLabelValues(words[cause]).Inc()
 }

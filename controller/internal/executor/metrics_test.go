@@ -35,6 +35,16 @@ func TestPodsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
 	}
 }
 
+// An alert or a graph picks removals by their cause.
+func TestEachCauseOfARemovalHasAWord(t *testing.T) {
+	m := NewMetrics(time.Now, nil, nil)
+	for _, cause := range []heart.Cause{heart.CauseBroken, heart.CauseOlder, heart.CauseAbove, heart.CauseClashes, heart.CauseLater} {
+		if m.removed(cause); m.removals.DeleteLabelValues("") {
+			t.Errorf("no word for a pod that %s", cause)
+		}
+	}
+}
+
 // gauges returns the gated pods by reason, and the age of the oldest without one.
 func gauges(t *testing.T, m *Metrics) map[string]float64 {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -241,7 +242,7 @@ func (t *temper) ends(w *heart.World, metas map[string]*podMeta) {
 		}
 		t.ending[q.UID], q.LostAt = since, since
 		if grace := metas[q.Name].DeletionGracePeriodSeconds; grace != nil {
-			q.LostAt = since.Add(time.Duration(*grace) * time.Second)
+			q.LostAt = since.Add(time.Duration(min(*grace, math.MaxInt64/int64(time.Second))) * time.Second)
 		}
 	}
 	for uid := range t.older {

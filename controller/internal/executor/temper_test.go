@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -211,5 +213,17 @@ func TestPodsThatFailShareWritesOfTheMap(t *testing.T) {
 	now = now.Add(time.Hour)
 	if k.proposed(k.wrote, decided(assignment.State{}), now, nil); k.failing.Left(now) > 0 {
 		t.Error("a pod that fails for once waits, because another one got an id")
+	}
+}
+
+// The author of a pod chooses its grace period.
+func TestAPodWithAHugeGracePeriodIsNotLostAtOnce(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	grace := int64(math.MaxInt64/time.Second) + 1
+	w := heart.World{Now: now, Pods: []heart.Pod{{Pod: proposal.Pod{Name: "a", UID: "a", Terminating: true}}}}
+	var k temper
+	k.ends(&w, map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{DeletionGracePeriodSeconds: &grace}}})
+	if !w.Pods[0].LostAt.After(now) {
+		t.Errorf("lost at %s, deleted at %s with %d s of grace", w.Pods[0].LostAt, now, grace)
 	}
 }

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -148,7 +150,10 @@ func newInformer(from toolscache.ListerWatcher, of runtime.Object, resync time.D
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.Limit, o.ResourceVersion, o.ResourceVersionMatch = listPage, "", "" // the server's cache has no pages
 			list, err := both.ListWithContext(ctx, o)
-			if err != nil {
+			switch {
+			case o.Continue != "" && apierrors.IsResourceExpired(err): // client-go would take the next first page for the whole list
+				return nil, errors.New("the list took too long, it begins again: " + err.Error())
+			case err != nil:
 				return nil, err
 			}
 			return list, meta.EachListItem(list, func(o runtime.Object) error {

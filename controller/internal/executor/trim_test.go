@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -8,7 +9,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -76,5 +82,49 @@ func TestAnOrdinaryPodLosesNothing(t *testing.T) {
 	was := pod.DeepCopy()
 	if _, err := trimPod(pod); err != nil || !reflect.DeepEqual(pod, was) {
 		t.Errorf("%+v became %+v (%v)", was, pod, err)
+	}
+}
+
+// The second page of an informer's list has expired.
+func TestAnInformerWhosePagesExpireHasAllObjects(t *testing.T) {
+	const pods = 60
+	expired := false
+	from := &toolscache.ListWatch{
+		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			from := 0
+			if o.Continue != "" {
+				if !expired {
+					expired = true
+					return nil, apierrors.NewResourceExpired("the provided continue parameter is too old")
+				}
+				from, _ = strconv.Atoi(o.Continue)
+			}
+			to := pods
+			if o.Limit > 0 {
+				to = min(pods, from+int(o.Limit))
+			}
+			list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
+			for i := from; i < to; i++ {
+				list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p" + strconv.Itoa(i), Namespace: "n"}})
+			}
+			if to < pods {
+				list.Continue = strconv.Itoa(to)
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if o.SendInitialEvents != nil {
+				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
+			}
+			return watch.NewFake(), nil
+		},
+	}
+	i := newInformer(from, &corev1.Pod{}, 0, toolscache.Indexers{})
+	go i.RunWithContext(t.Context())
+	if !toolscache.WaitForCacheSync(t.Context().Done(), i.HasSynced) {
+		t.Fatal("not synced")
+	}
+	if n := len(i.GetStore().ListKeys()); n != pods {
+		t.Errorf("the cache has %d of %d pods, and the watch shows none of the others", n, pods)
 	}
 }

@@ -167,3 +167,24 @@ func TestALeaseOfAnotherSlotThatIsThisPodsIsDeleted(t *testing.T) {
 		own.Wait()
 	})
 }
+
+// What another pod has is lost. The API server refused nothing.
+func TestALostLeaseIsNotOneWhoseRenewalIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := share(t)
+		g := s.guard("own")
+		s.secure(g, 0)
+		next := s.get(0)
+		next.Holder, next.Pod = "other-uid", "other"
+		if _, err := s.store.PutLease(t.Context(), s.ref, next); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := g.Survey(t.Context(), receipt.Share{}); err != nil || !g.Over() || g.Why() == "" {
+			t.Fatalf("%v: not lost", err)
+		}
+		if why := g.Refused(); why != nil {
+			t.Errorf("refused: %v", why)
+		}
+		g.Wait()
+	})
+}

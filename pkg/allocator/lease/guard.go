@@ -59,6 +59,8 @@ type Guard struct {
 	// why says why the own Lease is lost or its last write was refused. It is nil if the last write was accepted or had no answer. Then unanswered says
 	// why not.
 	why, unanswered error
+	// lost says that why is of a Lease that this pod lost.
+	lost bool
 }
 
 // seen is a Lease as this process saw it last, and since when it has not changed.
@@ -126,7 +128,7 @@ func (g *Guard) Refused() error {
 
 // refused is Refused. The caller must hold the lock.
 func (g *Guard) refused() error {
-	if g.own.Holder == "" {
+	if g.own.Holder == "" || g.lost {
 		return nil
 	}
 	return g.why
@@ -311,9 +313,9 @@ func (g *Guard) note(err error) {
 	before := g.refused()
 	switch {
 	case err == nil, errors.Is(err, store.ErrNoAnswer), errors.Is(err, store.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
-		g.why, g.unanswered = nil, err
+		g.why, g.unanswered, g.lost = nil, err, false
 	case !errors.Is(err, store.ErrConflict):
-		g.why = err
+		g.why, g.lost = err, false
 	}
 	if (before == nil) != (g.refused() == nil) {
 		g.o.News()
@@ -337,7 +339,7 @@ func (g *Guard) mine() store.Lease {
 func (g *Guard) lose(now store.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.gone = true
+	g.gone, g.lost = true, true
 	if name := store.LeaseName(g.ref.String(), now.ID); now.Holder == "" {
 		g.why = fmt.Errorf("no pod has the Lease %s any more", name)
 	} else {
