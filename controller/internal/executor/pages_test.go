@@ -28,7 +28,7 @@ func (f answersOf) RoundTrip(r *http.Request) (*http.Response, error) {
 // The pages of a list expire, and a pod goes before the list begins again.
 func TestAListThatBeginsAgainIsOneList(t *testing.T) {
 	n := 0
-	s, err := store.New(&rest.Config{Host: "http://api.invalid", QPS: -1, Transport: answersOf(func(r *http.Request) string {
+	s, err := store.New(&rest.Config{Host: "http://api.invalid", QPS: -1, Transport: answersOf(func(*http.Request) string {
 		n++
 		switch n {
 		case 1:
