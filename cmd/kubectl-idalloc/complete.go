@@ -82,12 +82,12 @@ func names(ctx context.Context, s *store.Store, of schema.GroupVersionResource, 
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	var all []string
-	err := s.EachMetadata(ctx, of, namespace, metav1.ListOptions{}, func(o *metav1.PartialObjectMetadata) { all = append(all, o.Name) })
+	err := s.EachMetadata(ctx, of, namespace, metav1.ListOptions{}, func() { all = nil }, func(o *metav1.PartialObjectMetadata) { all = append(all, o.Name) })
 	if err != nil {
 		return nil // a shell shows no errors
 	}
 	slices.Sort(all)
-	return slices.Compact(all) // a list that begins again shows some twice
+	return all
 }
 
 // completeFlags completes the values of the flags that all commands have.

@@ -122,7 +122,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 func shares(ctx context.Context, s *store.Store, namespace string, plan enable.Plan) []string {
 	read := func(resource string) (all []unstructured.Unstructured) {
 		gvr := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
-		err := s.EachObject(ctx, gvr, namespace, metav1.ListOptions{}, func(o *unstructured.Unstructured) { all = append(all, *o) })
+		err := s.EachObject(ctx, gvr, namespace, metav1.ListOptions{}, func() { all = nil }, func(o *unstructured.Unstructured) { all = append(all, *o) })
 		if err != nil {
 			return nil
 		}

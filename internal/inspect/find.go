@@ -51,7 +51,8 @@ func list(ctx context.Context, s *store.Store, namespace, selector string, kinds
 		if err != nil {
 			return nil, err
 		}
-		err = s.EachMetadata(ctx, of.GVR(), of.Namespace, metav1.ListOptions{LabelSelector: selector}, func(o *metav1.PartialObjectMetadata) {
+		before := len(found)
+		err = s.EachMetadata(ctx, of.GVR(), of.Namespace, metav1.ListOptions{LabelSelector: selector}, func() { found = found[:before] }, func(o *metav1.PartialObjectMetadata) {
 			// A Deployment's ReplicaSets have copies of its annotations.
 			if (of.Kind != store.ReplicaSet || metav1.GetControllerOfNoCopy(o) == nil) && shown(o) {
 				found = append(found, store.Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})

@@ -88,7 +88,7 @@ func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) [
 	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	var at, message string
 	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())}
-	err := s.EachObject(ctx, events, pod.GetNamespace(), o, func(e *unstructured.Unstructured) {
+	err := s.EachObject(ctx, events, pod.GetNamespace(), o, func() {}, func(e *unstructured.Unstructured) {
 		reason, _ := e.Object["reason"].(string)
 		if slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing", "RenewalRefused", "WriteRefused"}, reason) && heardAt(e) >= at {
 			at, message = heardAt(e), fmt.Sprint(e.Object["message"])

@@ -88,7 +88,9 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		pods: map[string]pod{}, refused: map[string]string{}, rollout: rollout{finished: finished(whole)},
 	}
 	for _, selector := range census.Selectors(owner) {
-		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(u *unstructured.Unstructured) {
+		before := maps.Clone(now.pods)
+		again := func() { now.pods = maps.Clone(before) }
+		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, again, func(u *unstructured.Unstructured) {
 			if known, ok := now.pods[u.GetName()]; !ok || known.UID != string(u.GetUID()) {
 				now.pods[u.GetName()] = newPod(u, owner, selector == owner.Selector)
 			}

@@ -38,7 +38,7 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 	}
 	newest := map[string]told{}
 	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(n.owner.UID)}
-	err := s.EachObject(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, n.owner.Namespace, o, func(e *unstructured.Unstructured) {
+	err := s.EachObject(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, n.owner.Namespace, o, func() {}, func(e *unstructured.Unstructured) {
 		reason, _ := e.Object["reason"].(string)
 		message, _ := e.Object["message"].(string)
 		at, err := time.Parse(time.RFC3339, heardAt(e))
@@ -76,7 +76,7 @@ func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstr
 	of, _, _ := unstructured.NestedStringMap(whole.Object, "spec", "template", "metadata", "labels")
 	var selecting, tight []string
 	budgets := schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
-	err := s.EachObject(ctx, budgets, n.owner.Namespace, metav1.ListOptions{}, func(u *unstructured.Unstructured) {
+	err := s.EachObject(ctx, budgets, n.owner.Namespace, metav1.ListOptions{}, func() { selecting, tight = nil, nil }, func(u *unstructured.Unstructured) {
 		var budget struct {
 			Spec struct {
 				Selector *metav1.LabelSelector `json:"selector"`

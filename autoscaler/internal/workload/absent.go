@@ -37,7 +37,7 @@ func settled(owner *unstructured.Unstructured, count int) bool {
 func (w Workload) attend(ctx context.Context, m *Moment) error {
 	pods := map[string]pod{}
 	o := m.Owner
-	err := w.Store.EachFullPod(ctx, o.Namespace, metav1.ListOptions{LabelSelector: o.Selector}, func(object *unstructured.Unstructured) {
+	err := w.Store.EachFullPod(ctx, o.Namespace, metav1.ListOptions{LabelSelector: o.Selector}, func() { clear(pods) }, func(object *unstructured.Unstructured) {
 		p := judge(object)
 		r, _ := receipt.Of(object, o.String()) // one that cannot be read says nothing of partitions
 		p.paused = r.State == receipt.Locks && r.Share.Of == 0

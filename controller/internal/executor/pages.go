@@ -38,8 +38,9 @@ func (p pages) List(ctx context.Context, list client.ObjectList, options ...clie
 }
 
 func (p pages) listPods(ctx context.Context, list *corev1.PodList, namespace string, o metav1.ListOptions) (err error) {
-	found := map[string]corev1.Pod{} // a list that begins again shows pods again
-	wrong := p.store.EachFullPod(ctx, namespace, o, func(u *unstructured.Unstructured) {
+	found := map[string]corev1.Pod{}
+	again := func() { clear(found); err = nil }
+	wrong := p.store.EachFullPod(ctx, namespace, o, again, func(u *unstructured.Unstructured) {
 		pod := corev1.Pod{}
 		if bad := runtime.DefaultUnstructuredConverter.FromUnstructured(partOf(u.Object), &pod); bad != nil {
 			err = fmt.Errorf("pod %s: %w", u.GetName(), bad)
@@ -74,7 +75,7 @@ func (p pages) listMetadata(ctx context.Context, list *metav1.PartialObjectMetad
 		resource, trim = replicaSets.GroupVersion().WithResource("replicasets"), func(m *metav1.PartialObjectMetadata) { _, _ = trimMeta(m) }
 	}
 	found := map[string]metav1.PartialObjectMetadata{}
-	err := p.store.EachMetadata(ctx, resource, namespace, o, func(m *metav1.PartialObjectMetadata) {
+	err := p.store.EachMetadata(ctx, resource, namespace, o, func() { clear(found) }, func(m *metav1.PartialObjectMetadata) {
 		trim(m)
 		found[m.Name] = *m
 	})

@@ -16,7 +16,7 @@ func BenchmarkLargePods(b *testing.B) {
 			return s.EachPod(b.Context(), "shop", metav1.ListOptions{}, func(*metav1.PartialObjectMetadata) { seen() })
 		},
 		"whole": func(s *Store, seen func()) error {
-			return s.EachFullPod(b.Context(), "shop", metav1.ListOptions{}, func(*unstructured.Unstructured) { seen() })
+			return s.EachFullPod(b.Context(), "shop", metav1.ListOptions{}, func() {}, func(*unstructured.Unstructured) { seen() })
 		},
 		"leases": func(s *Store, seen func()) error {
 			return s.eachObject(b.Context(), target{gvr: Leases, namespace: "shop"}, metav1.ListOptions{}, 0, func() {}, func(*unstructured.Unstructured) { seen() })

@@ -52,13 +52,13 @@ func (s *Store) GetLivePod(ctx context.Context, namespace, name string) (pod *me
 // fewer pods a page. If the server forgets again, the one piece may be of any size. Then do gets pods again, and it may have got a pod that is gone. RequestTimeout bounds each page. Errors:
 // *ForbiddenError, or another error that Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
-	return s.EachMetadata(ctx, Pods, namespace, o, do)
+	return s.EachMetadata(ctx, Pods, namespace, o, func() {}, do)
 }
 
-// EachMetadata is EachPod with objects of any kind. An empty namespace stands for all. With o.ResourceVersionMatch, it first asks for one page of all,
-// because an API server answers that from its cache.
+// EachMetadata is EachPod with objects of any kind. It calls again before each first page, because what do got until then may be gone. An empty
+// namespace stands for all. With o.ResourceVersionMatch, it first asks for one page of all, because an API server answers that from its cache.
 func (s *Store) EachMetadata(
-	ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata),
+	ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, again func(), do func(*metav1.PartialObjectMetadata),
 ) error {
 	limit := int64(pageSize)
 	if o.ResourceVersionMatch != "" {
@@ -69,6 +69,9 @@ func (s *Store) EachMetadata(
 		if err != nil {
 			return "", err
 		}
+		if o.Continue == "" {
+			again()
+		}
 		for i := range list.Items {
 			do(&list.Items[i])
 		}
@@ -76,14 +79,14 @@ func (s *Store) EachMetadata(
 	})
 }
 
-// EachFullPod is EachPod with whole pods.
-func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*unstructured.Unstructured)) error {
-	return s.EachObject(ctx, Pods, namespace, o, do)
+// EachFullPod is EachMetadata with whole pods.
+func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.ListOptions, again func(), do func(*unstructured.Unstructured)) error {
+	return s.EachObject(ctx, Pods, namespace, o, again, do)
 }
 
 // EachObject is EachMetadata with whole objects.
-func (s *Store) EachObject(ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, do func(*unstructured.Unstructured)) error {
-	return s.eachObject(ctx, target{gvr: of, namespace: namespace}, o, pageSize, func() {}, do)
+func (s *Store) EachObject(ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, again func(), do func(*unstructured.Unstructured)) error {
+	return s.eachObject(ctx, target{gvr: of, namespace: namespace}, o, pageSize, again, do)
 }
 
 // eachObject calls again before each first page.

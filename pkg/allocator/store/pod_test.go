@@ -117,7 +117,7 @@ func TestEachPodShowsAllPages(t *testing.T) {
 				t.Errorf("shown are %d of %d pods, asked %q, want %q", len(shown), b.pods, b.asked, tc.want)
 			}
 			b = tc.book
-			if err := s.EachFullPod(t.Context(), "shop", metav1.ListOptions{}, func(p *unstructured.Unstructured) { whole[p.GetName()] = true }); err != nil {
+			if err := s.EachFullPod(t.Context(), "shop", metav1.ListOptions{}, func() { clear(whole) }, func(p *unstructured.Unstructured) { whole[p.GetName()] = true }); err != nil {
 				t.Fatal(err)
 			}
 			if !maps.Equal(whole, shown) || !slices.Equal(b.asked, tc.want) {

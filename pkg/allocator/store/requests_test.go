@@ -39,7 +39,7 @@ func TestAListThatIsRefused(t *testing.T) {
 		if err := s.EachPod(t.Context(), "shop", metav1.ListOptions{}, func(*metav1.PartialObjectMetadata) {}); apierrors.ReasonForError(err) != status.Reason {
 			t.Errorf("%s: EachPod returns %v", name, err)
 		}
-		if err := s.EachFullPod(t.Context(), "shop", metav1.ListOptions{}, func(*unstructured.Unstructured) {}); apierrors.ReasonForError(err) != status.Reason || asked != 2 {
+		if err := s.EachFullPod(t.Context(), "shop", metav1.ListOptions{}, func() {}, func(*unstructured.Unstructured) {}); apierrors.ReasonForError(err) != status.Reason || asked != 2 {
 			t.Errorf("%s: EachFullPod returns %v after %d requests", name, err, asked)
 		}
 	}

@@ -236,7 +236,7 @@ func (g *generator) production() step {
 			return s.errored(err)
 		},
 		"ListFullPods": func(ctx context.Context, s *side) error {
-			err := s.store.EachFullPod(ctx, s.namespace, options, func(pod *unstructured.Unstructured) { s.notef("shown whole %s", pod.GetName()) })
+			err := s.store.EachFullPod(ctx, s.namespace, options, func() {}, func(pod *unstructured.Unstructured) { s.notef("shown whole %s", pod.GetName()) })
 			return s.errored(err)
 		},
 		"Resolve and RevisionOf": func(ctx context.Context, s *side) error {
