@@ -46,7 +46,7 @@ func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left
 	var under sync.WaitGroup
 	defer under.Wait()
 	for i, w := range all {
-		if left != nil && left(i) {
+		if p.over() || left != nil && left(i) {
 			return
 		}
 		if !p.due(w) {

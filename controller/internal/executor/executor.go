@@ -154,14 +154,17 @@ type pass struct {
 	forbidden error
 	// after is when the next pass comes, 0 if nothing but news brings it.
 	after time.Duration
+	// ends is when no further write begins. Those under way end by themselves, each by its own time. The zero time is never.
+	ends time.Time
 }
+
+func (p *pass) over() bool { return !p.ends.IsZero() && p.store.Clock.Now().After(p.ends) }
 
 // run does everything that is to be done by what is known: plan, T2, T3, Begin, the count, removals. Each step has a decision on what the one before has
 // left, and an error of one keeps no other one from its work.
 func (p *pass) run(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, passWithin)
-	defer cancel()
-	if err := p.look(within); err != nil {
+	p.ends = p.store.Clock.Now().Add(passWithin)
+	if err := p.look(ctx); err != nil {
 		return err
 	}
 	if len(p.world.Pods) == 0 && len(p.owner.Record.State.Slots) == 0 {
@@ -170,13 +173,13 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	d, err := heart.Decide(p.world), error(nil)
 	for _, step := range []func(context.Context, heart.Decision) (bool, error){p.plan, p.take, p.confirm, p.begin, p.replan, p.say, p.probe, p.remove} {
-		did, wrong := step(within, d)
+		did, wrong := step(ctx, d)
 		if did {
 			d = heart.Decide(p.world)
 		}
 		err = errors.Join(err, wrong)
 	}
-	if within.Err() != nil || d.Confirm && err == nil {
+	if p.over() || d.Confirm && err == nil {
 		p.sooner(soon)
 	}
 	err = errors.Join(err, p.caughtUp(ctx))

@@ -476,12 +476,14 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 	p := passOf(t, nil)
 	p.metas["a"], p.metrics = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, NewMetrics(time.Now, nil, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	p.write(ctx, make(chan struct{}), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
+	p.ends = time.Now().Add(-time.Second)
+	p.write(t.Context(), make(chan struct{}), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
 		t.Error("it was sent although there is no slot for it")
 		return nil, store.ErrGone
 	}}}, nil)
+	p.ends = time.Time{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	p.write(ctx, make(chan struct{}, 1), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
 		return nil, store.ErrAmbiguous
 	}}}, nil)
