@@ -111,6 +111,7 @@ func probeDirectory() string {
 func (w *workload) adapt() {
 	// The specs call every workload alike.
 	w.manifest.deployment.Name, w.manifest.role.Rules[0].ResourceNames = name, []string{name}
+	w.manifest.deployment.Spec.Template.Spec.ServiceAccountName, w.manifest.serviceAccount.Name, w.manifest.binding.Subjects[0].Name = idalloc, idalloc, idalloc
 	w.manifest.deployment.Spec.Template.Labels[rankedLabel] = "no"
 	pod := &w.manifest.deployment.Spec.Template.Spec
 	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
