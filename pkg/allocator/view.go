@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// view is the newest moment of the owner, replaced whole. Its source is the workload (workload.go), and see gives it the form that duty knows.
+// view is the newest moment of the owner, replaced whole. Its source is the workload that the store reads, and see gives it the form that duty knows.
 type view struct {
 	owner store.Owner
 	state viewState

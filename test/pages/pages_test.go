@@ -249,3 +249,37 @@ func TestThePagesHaveTheDefaultOfFailoverAfter(t *testing.T) {
 		t.Error("no page says it")
 	}
 }
+
+// inPage is the name of a file in code font, with its folder or without. inComment is one of a Go file: without a folder, it is in the comment's own.
+var (
+	inPage    = regexp.MustCompile("`([\\w./-]*\\w\\.(?:go|mod|yaml|tpl|sh|py|svg|csv|md))(?::\\w+)?`")
+	inComment = regexp.MustCompile(`(?m)^\s*//.*?\b([\w./-]*\w\.go)\b`)
+)
+
+func TestPagesAndCommentsNameFilesThatThereAre(t *testing.T) {
+	files, texts := []string{}, pages(t)
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, _ fs.DirEntry, err error) error {
+		if files = append(files, "/"+path); strings.HasSuffix(path, ".go") {
+			texts[path] = read(t, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, text := range texts {
+		names, folder := inPage.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1), "/"
+		if strings.HasSuffix(page, ".go") {
+			names, folder = inComment.FindAllStringSubmatch(text, -1), "/"+filepath.Dir(page)+"/"
+		}
+		for _, m := range names {
+			near := folder + m[1]
+			if strings.Contains(m[1], "/") {
+				near = "/" + m[1]
+			}
+			if !slices.ContainsFunc(files, func(path string) bool { return strings.HasSuffix(path, near) }) {
+				t.Errorf("%s: there is no file %s", page, m[1])
+			}
+		}
+	}
+}

@@ -10,15 +10,18 @@ import (
 // percentage of the count, or Never. The user writes it.
 const EvictKey = "idalloc.dev/evict"
 
+// DefaultEvict is the limit where EvictKey is absent or invalid: one id at a time.
+const DefaultEvict = 1
+
 // AdoptKey is the annotation of a ReplicaSet that lost its Deployment. If its value is the ReplicaSet's own name, the controller treats the ReplicaSet as a
 // workload of its own although others of that Deployment exist.
 const AdoptKey = "idalloc.dev/adopt"
 
-// EvictLimit reads EvictKey. The problem is nil unless the value makes no sense. Such a value counts as absent, and the limit is 1 then.
+// EvictLimit reads EvictKey. The problem is nil unless the value is invalid: then the limit is DefaultEvict.
 func EvictLimit(annotations map[string]string, count int) (limit int, problem *ProblemError) {
 	text, ok := annotations[EvictKey]
 	if !ok {
-		return 1, nil
+		return DefaultEvict, nil
 	}
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(number)
@@ -26,7 +29,7 @@ func EvictLimit(annotations map[string]string, count int) (limit int, problem *P
 	case text == Never:
 		return 0, nil
 	case err != nil || n < 0:
-		return 1, &ProblemError{Key: EvictKey, Detail: fmt.Sprintf("not a number, a percentage or %s: %s", Never, quote(text))}
+		return DefaultEvict, &ProblemError{Key: EvictKey, Detail: fmt.Sprintf("not a number, a percentage or %s: %s", Never, quote(text))}
 	case n == 0:
 		return 0, nil
 	case percent:

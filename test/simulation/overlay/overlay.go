@@ -13,7 +13,7 @@ import (
 // sourceEdit replaces one piece of text of a file of Go's standard library.
 type sourceEdit struct{ file, from, to string }
 
-// drawn is appended to runtime/synctest.go: randomness as a function of a bubble's time.
+// drawn is appended to the source of synctest in package runtime: randomness as a function of a bubble's time.
 const drawn = `
 // still is what a bubble draws at this moment, the nth time.
 //
