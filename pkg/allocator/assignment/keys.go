@@ -17,3 +17,9 @@ func Keys() []string { return []string{Key, HandoverKey, PartitionOwnersKey} }
 // DeletionCostKey is Kubernetes' annotation on a pod that ranks the pods of a ReplicaSet for a scale-down: of its Ready pods, those with the
 // lowest cost are deleted first.
 const DeletionCostKey = "controller.kubernetes.io/pod-deletion-cost"
+
+// KeepCostKey is an annotation of a pod template. If its value is KeepCost, idalloc leaves DeletionCostKey to the pod's user.
+const (
+	KeepCostKey = "idalloc.dev/deletion-cost"
+	KeepCost    = "keep"
+)

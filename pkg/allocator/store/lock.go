@@ -121,6 +121,9 @@ func lockChanges(pod *metav1.PartialObjectMetadata, next receipt.Receipt) []chan
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldID)) {
 		cost = oldCost // another program set it
 	}
+	if pod.Annotations[assignment.KeepCostKey] == assignment.KeepCost {
+		cost = oldCost
+	}
 	return []change{
 		{field: annotationsField, key: receipt.Key, old: before, new: &text, tested: true},
 		// A receipt whose labels were removed was no lock for a moment: a late write must not make it look unbroken.

@@ -95,6 +95,27 @@ func TestADeletionCostOfAnotherProgram(t *testing.T) {
 	}
 }
 
+// A pod whose template says so keeps its user's deletion cost when it takes a slot and when it gives one up, and gets none if it has none.
+func TestADeletionCostOfThePodsUser(t *testing.T) {
+	for _, cost := range []string{"100", "2147483644", ""} {
+		annotations := map[string]any{assignment.KeepCostKey: assignment.KeepCost}
+		if cost != "" {
+			annotations[assignment.DeletionCostKey] = cost
+		}
+		_, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, map[string]any{"app": testName})})
+		wrote := ""
+		for _, next := range []receipt.Receipt{locks(), waits("w2")} {
+			pod, err := s.SwapLock(t.Context(), read(t, s), wrote, next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wrote = next.Encode(); pod.Annotations[assignment.DeletionCostKey] != cost || pod.Annotations[receipt.Key] != wrote {
+				t.Errorf("cost %q, then %v", cost, pod.Annotations)
+			}
+		}
+	}
+}
+
 // A pod that takes a slot gets the slot's receipt, label and cost in place of what stood there.
 func TestALockReplacesWhatWasThere(t *testing.T) {
 	before := locks()
