@@ -127,7 +127,7 @@ func refuseAssigned(kind string) error {
 	case "Pod":
 		return errors.New("a pod by itself has nothing to number it by: put it into a " + store.AnyKind)
 	case "DaemonSet":
-		return errors.New("a pod of a DaemonSet cannot wait behind a scheduling gate: take label " + AssignLabel + " out of its template")
+		return errors.New("a DaemonSet has no number of replicas, so its pods get no ids: take label " + AssignLabel + " out of its template")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 
 	It("refuse a pod that a DaemonSet makes, and one whose template has an id", func(ctx SpecContext) {
 		_, err := create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "c0ffee", Controller: new(true)})
-		Expect(err).To(MatchError(ContainSubstring("a pod of a DaemonSet cannot wait behind a scheduling gate")))
+		Expect(err).To(MatchError(ContainSubstring("a DaemonSet has no number of replicas, so its pods get no ids")))
 		template := templateOf(assigned)
 		template.Annotations = map[string]string{"idalloc.dev/id": "0"}
 		_, err = create(ctx, namespace, template)
