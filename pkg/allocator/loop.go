@@ -48,7 +48,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 			return nil
 		case ctx.Err() != nil:
 			return a.stopped(ctx)
-		case a.view.state == other && a.settled() && !a.ends:
+		case a.view.state == other && (a.settled() || a.ref.Name == "") && !a.ends: // under no owner there is nothing to settle
 			return errOtherOwner
 		}
 		next, at := duty.Next(a.tenure, a.see(), a.know(), a.clock.Now())
@@ -121,6 +121,9 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	case duty.Secure:
 		return a.secure(ctx, next.Share)
 	case duty.Write:
+		if a.ref.Name == "" { // it would be a receipt of no owner
+			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.NoSlot}, turn, at)
+		}
 		return a.write(ctx, next.Lock)
 	case duty.List:
 		if by := a.confirmedBy(); a.clock.Now().Before(by) {

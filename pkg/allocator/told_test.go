@@ -338,6 +338,28 @@ func TestAnAgentThatWasToldNothingEndsWithoutAWrite(t *testing.T) {
 	}
 }
 
+// Another program wrote on its pod before the controller did. Which owner the receipt is of, nothing tells it yet.
+func TestAnAgentWithADamagedReceiptWaitsForItsOwner(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.api.Change(apifake.Pods, agent, func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{receipt.Key: "{"}) })
+	var waits atomic.Bool
+	b.start(agent, func(o *allocator.Options) {
+		o.Observer = on(func(event.Waiting) {
+			waits.Store(true)
+			b.ring()
+		})
+	})
+	b.until("that it waits", func(map[string]identity.Identity) bool { return waits.Load() })
+	for _, request := range b.api.Requests() {
+		if strings.HasPrefix(request, "PATCH") {
+			t.Errorf("it sent %s", request)
+		}
+	}
+	b.tell(3, receipt.Share{ID: 2}, nil)
+	b.until("its id", has(2))
+}
+
 func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
 	b := newBench(t, 3)
 	b.agent()

@@ -53,19 +53,17 @@ func assigned(s *appsv1.DeploymentSpec) {
 // controllerByManifests installs config/controller and config/assign until the specs end, and waits until both work.
 func controllerByManifests(ctx context.Context) {
 	GinkgoHelper()
-	controller := os.Getenv("E2E_CONTROLLER")
-	Expect(controller).NotTo(BeEmpty(), "set E2E_CONTROLLER to the controller's image; hack/e2e does")
+	current := build{config: "../../config", controller: os.Getenv("E2E_CONTROLLER")}
+	Expect(current.controller).NotTo(BeEmpty(), "set E2E_CONTROLLER to the controller's image; hack/e2e does")
 	w := &workload{namespace: "idalloc-system"}
 	manifests, err := w.kubectl(ctx, "kustomize", controllerFolder)
 	Expect(err).NotTo(HaveOccurred())
-	manifests = strings.ReplaceAll(manifests, "image: ghcr.io/idalloc/idalloc-controller:v0.1.0", "image: "+controller+"\n        imagePullPolicy: Never")
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
 		Expect(w.kubectl(ctx, "delete", "-k", assignFolder, "--ignore-not-found")).Error().NotTo(HaveOccurred())
 		Expect(w.kubectlIn(ctx, manifests, "delete", "--ignore-not-found", "-f", "-")).Error().NotTo(HaveOccurred())
 	}, NodeTimeout(patience))
 	Expect(w.kubectl(ctx, "apply", "-k", assignFolder)).Error().NotTo(HaveOccurred())
-	Expect(w.kubectlIn(ctx, manifests, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
-	Expect(w.kubectl(ctx, "rollout", "status", "deployment/idalloc-controller", "--timeout=2m")).Error().NotTo(HaveOccurred())
+	current.applyController(ctx)
 	inForce(ctx, metav1.NamespaceDefault, metav1.ObjectMeta{Labels: map[string]string{assignLabel: "controller"}}, HaveField("Spec.SchedulingGates", HaveLen(1)))
 }
 
