@@ -121,7 +121,7 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	case duty.Secure:
 		return a.secure(ctx, next.Share)
 	case duty.Write:
-		if a.ref.Name == "" { // it would be a receipt of no owner
+		if !a.mayName() {
 			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.NoSlot}, turn, at)
 		}
 		return a.write(ctx, next.Lock)

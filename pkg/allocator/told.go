@@ -102,6 +102,14 @@ func (a *Allocator) keeps() bool {
 	return a.agent && a.view.state == other && !a.tenure.Working.Empty() && (proposed.Empty() || proposed.ID == a.tenure.Lock.Share.ID)
 }
 
+// mayName reports whether this process may write a receipt of its owner. The policy permits an agent the owner that the controller wrote on the pod, and
+// that of the receipt that it replaces.
+func (a *Allocator) mayName() bool {
+	told, _ := receipt.ProposalOf(a.pod)
+	r, _ := receipt.Anywhere(a.pod)
+	return !a.agent || a.ref.Name != "" && (told.Owner.String() == a.ref.String() || r.Owner == a.ref.String())
+}
+
 // seeTold is the owner as the controller tells of it.
 func (a *Allocator) seeTold() duty.View {
 	told := a.view.told
@@ -125,7 +133,7 @@ func (a *Allocator) seeTold() duty.View {
 func (a *Allocator) awaits() string {
 	told := a.view.told
 	switch {
-	case a.view.state != seen || told.UID == "":
+	case a.view.state != seen || told.UID == "" || !a.mayName():
 		return fmt.Sprintf("idalloc-controller to write annotation %s on this pod: see whether it runs and knows the workload (kubectl idalloc check, and explain)", receipt.ProposalKey)
 	case told.Count == 0:
 		return fmt.Sprintf("the count to grow: %s is scaled to 0", a.ref)
