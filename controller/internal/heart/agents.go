@@ -61,9 +61,11 @@ func (p *pod) readAgent() {
 // moved reports whether the pod locks something of another owner.
 func (p *pod) moved() bool { return p.Former.State == receipt.Locks }
 
-// listens reports whether the process of the pod is told what this owner proposes. One that was relabelled keeps its owner.
+// listens reports whether the process of the pod is told what this owner proposes. One that was relabelled keeps its owner: that of the proposal, or of
+// the receipt if another program removed the proposal.
 func (v *view) listens(p *pod) bool {
-	return p.Agent && (p.Owned || p.Controller == "" && p.Proposal.Owner == v.w.Owner.Owner)
+	keeps := p.Proposal.Owner == v.w.Owner.Owner || !p.Told && p.Receipt.State == receipt.Locks && !p.moved()
+	return p.Agent && (p.Owned || p.Controller == "" && keeps)
 }
 
 // agent decides what the process of a pod is told, and confirms its lock (T3). One that ends without a slot need not know why.
