@@ -347,7 +347,7 @@ func (j *Judge) unsaid(owner *server.Version) string {
 		if name := record.State.Slots[b.ID]; name != p.Pod {
 			return fmt.Sprintf("%s acts under id %d, and the map gives it to %q", p.ID, b.ID, name)
 		}
-		if pod == nil || !shows(pod) || !j.receipt(pod).LocksSlot(b.ID) {
+		if pod == nil || !shows(pod) || !j.kept(pod).LocksSlot(b.ID) {
 			return fmt.Sprintf("%s acts under id %d, and no receipt says so", p.ID, b.ID)
 		}
 	}

@@ -115,6 +115,15 @@ func (j *Judge) noteWithdrawn(v *server.Version, pod string, lost bool) {
 // receipt is that of a pod for the owner.
 func (j *Judge) receipt(pod *server.Version) receipt.Receipt { r, _ := j.readReceipt(pod); return r }
 
+// kept is the receipt by which a pod works. One that the controller tells its id may keep that of a former owner.
+func (j *Judge) kept(pod *server.Version) receipt.Receipt {
+	if object.At(pod.Object, object.Metadata, "labels")[receipt.AssignLabel] == nil {
+		return j.receipt(pod)
+	}
+	r, _ := receipt.Anywhere(metaOf(pod))
+	return r
+}
+
 // readReceipt reads the receipt of a pod for the owner. One that cannot be read locks, too.
 func (j *Judge) readReceipt(pod *server.Version) (receipt.Receipt, error) {
 	return receipt.Of(metaOf(pod), object.KindOf(j.w.Profile.Resource).Name+"/"+world.OwnerName)
