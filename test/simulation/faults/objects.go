@@ -195,6 +195,25 @@ func recreateOwner(w *world.World, f Fault, d *dice.Dice) {
 	})
 }
 
+// splitOwner deletes a Deployment without its pods in mid-rollout, so that each of its ReplicaSets is an owner for a while. Then one is there that adopts all.
+func splitOwner(w *world.World, f Fault, d *dice.Dice) {
+	rollout(w, f, d)
+	w.After(d.Tail(3*time.Second), func() {
+		v := w.Owner()
+		if v == nil || w.Quiet {
+			return
+		}
+		w.Step("split")
+		n, version := v.Count(), world.Template(v.Object)
+		w.DeleteOwner(true)
+		w.After(f.Lasts, func() {
+			if w.Owner() == nil {
+				w.CreateOwner(n, version)
+			}
+		})
+	})
+}
+
 // earlier returns v or what it was a while ago.
 func earlier(v *server.Version, d *dice.Dice) *server.Version {
 	for range d.Between(1, 12) {
