@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -164,12 +165,13 @@ func installWebhook(ctx context.Context, port int32) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// serveWebhook serves config/webhook at a port until stop is called, and returns the check of readiness.
-func serveWebhook(port int32) (ready healthz.Checker, stop func()) {
+// serveWebhook serves config/webhook at a port until stop is called, and returns the check of readiness. The certificates are those of a folder, if it
+// names one.
+func serveWebhook(port int32, folder string) (ready healthz.Checker, stop func()) {
 	GinkgoHelper()
 	mgr, err := manager.New(config, manager.Options{Scheme: scheme.Scheme, Logger: GinkgoLogr, Metrics: server.Options{BindAddress: "0"}})
 	Expect(err).NotTo(HaveOccurred())
-	ready, err = webhook.Setup(mgr, webhook.Options{Name: "idalloc-webhook", Namespace: "idalloc-system", Host: "127.0.0.1", Port: int(port)}, GinkgoLogr)
+	ready, err = webhook.Setup(mgr, webhook.Options{Name: "idalloc-webhook", Namespace: "idalloc-system", Host: "127.0.0.1", Port: int(port), CertDir: folder}, GinkgoLogr)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -220,7 +222,7 @@ var _ = Describe("the policies, the webhook and internal/inject", Ordered, Conti
 		installPolicies(ctx)
 		installWebhook(ctx, port)
 		var ready healthz.Checker
-		ready, stop = serveWebhook(port)
+		ready, stop = serveWebhook(port, "")
 		DeferCleanup(func() { stop() })
 		Eventually(func() error { return ready(nil) }).WithContext(ctx).Should(Succeed())
 		for _, namespace := range []string{withPolicies, withWebhook} {
@@ -280,6 +282,23 @@ var _ = Describe("the policies, the webhook and internal/inject", Ordered, Conti
 		}
 	})
 
+	It("can be served with certificates from a folder, as cert-manager's", func(ctx SpecContext) {
+		secret, err := client.CoreV1().Secrets("idalloc-system").Get(ctx, "idalloc-webhook", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		folder := GinkgoT().TempDir()
+		for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+			Expect(os.WriteFile(filepath.Join(folder, key), secret.Data[key], 0o600)).To(Succeed())
+		}
+		stop()
+		var ready healthz.Checker
+		ready, stop = serveWebhook(port, folder)
+		Eventually(func() error { return ready(nil) }).WithContext(ctx).Should(Succeed())
+		Eventually(func(ctx context.Context) error {
+			_, err := admit(ctx, withWebhook, plain.pod())
+			return err
+		}).WithContext(ctx).Should(Succeed())
+	})
+
 	It("stop no pod without the label while the webhook is down, and say what to do for one with it", func(ctx SpecContext) {
 		stop()
 		_, err := admit(ctx, withWebhook, plain.pod())
@@ -288,7 +307,7 @@ var _ = Describe("the policies, the webhook and internal/inject", Ordered, Conti
 		other.Labels = nil
 		Expect(admit(ctx, withWebhook, other)).To(HaveField("Spec.SchedulingGates", BeEmpty()))
 		Expect(checked(ctx, withWebhook)).To(And(HaveField("State", check.Broken), HaveField("Detail", ContainSubstring("failed calling webhook"))))
-		_, stop = serveWebhook(port)
+		_, stop = serveWebhook(port, "")
 		Eventually(func(ctx context.Context) error {
 			_, err := admit(ctx, withWebhook, plain.pod())
 			return err
