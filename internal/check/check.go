@@ -110,7 +110,7 @@ func (c *checker) server() Row {
 	case c.old(oldest):
 		row.State, row.Detail = Broken, c.Server+": idalloc needs 1.30 or later"
 	case c.old(mutating):
-		row.Detail += ": before 1.36 no policy completes pods; use kubectl idalloc inject"
+		row.Detail += ": before 1.36 a webhook completes pods, or kubectl idalloc inject"
 	}
 	return row
 }
@@ -176,9 +176,18 @@ func (p policy) part() string {
 // policy looks at a policy and its binding, and at the dry run that shows whether it is in force.
 func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 	row := Row{Part: p.part()}
-	if p.mutating && c.old(mutating) {
-		row.State, row.Detail = Absent, "needs Kubernetes 1.36; use kubectl idalloc inject"
-		return row, nil
+	if p.mutating {
+		hook, err := c.webhook(ctx)
+		switch {
+		case err != nil:
+			return row, err
+		case hook != "":
+			row.State, row.Detail = Installed, "the webhook "+hook+" does it"
+			return c.judged(row, p, t, false), nil
+		case c.old(mutating):
+			row.State, row.Detail = Absent, "needs Kubernetes 1.36, or the webhook (config/webhook); or use kubectl idalloc inject"
+			return row, nil
+		}
 	}
 	kind := "validatingadmissionpolic"
 	if p.mutating {
@@ -211,19 +220,38 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 	if row.State == "" {
 		row.State = Installed
 	}
-	if p.tried != nil {
-		switch v := p.tried(t); {
-		case v.yes:
-			row.State, row.Detail = InForce, "a dry run in namespace "+c.Namespace+" shows it"
-		case v.no != "" && narrowed:
-			row.Detail = "for some namespaces only (namespaceSelector of its binding), and not for " + c.Namespace
-		case v.no != "":
-			row.State, row.Detail = Broken, v.no
-		case row.Detail == "":
-			row.Detail = t.untried
-		}
+	return c.judged(row, p, t, narrowed), nil
+}
+
+// judged adds to a row what the dry run shows.
+func (c *checker) judged(row Row, p policy, t trial, narrowed bool) Row {
+	if p.tried == nil {
+		return row
 	}
-	return row, nil
+	switch v := p.tried(t); {
+	case v.yes:
+		row.State, row.Detail = InForce, "a dry run in namespace "+c.Namespace+" shows it"
+	case v.no != "" && narrowed:
+		row.Detail = "for some namespaces only (namespaceSelector of its binding), and not for " + c.Namespace
+	case v.no != "":
+		row.State, row.Detail = Broken, v.no
+	case row.Detail == "":
+		row.Detail = t.untried
+	}
+	return row
+}
+
+// webhook returns the name of the webhook that stands for the mutating policies, or none if there is none or you may not list webhooks.
+func (c *checker) webhook(ctx context.Context) (string, error) {
+	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
+	all, err := c.Dynamic.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + controllerName})
+	switch {
+	case apierrors.IsForbidden(err), err == nil && len(all.Items) == 0:
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("list webhooks: %w", err)
+	}
+	return all.Items[0].GetName(), nil
 }
 
 // BrokenParts returns the parts that an administrator has to mend.

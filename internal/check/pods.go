@@ -37,7 +37,7 @@ func (c *checker) tryPods(ctx context.Context) (trial, error) {
 	case isForbidden(err):
 		t.untried = "you may not create pods in namespace " + c.Namespace + ", so it is not tried; name another one with -n"
 		return t, nil
-	case strings.Contains(err.Error(), "'idalloc-assign'"): // no gate, and the other policy is in force
+	case strings.Contains(err.Error(), "'idalloc-assign'"), strings.Contains(err.Error(), "failed calling webhook"): // no gate, and something refuses that
 		t.gated = verdict{no: first(err)}
 	case apierrors.IsNotFound(err), isRefused(err):
 		t.untried = "namespace " + c.Namespace + " refuses the pod that would show it: " + first(err)

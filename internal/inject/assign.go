@@ -35,8 +35,9 @@ const (
 //go:embed assign.yaml
 var assignParts []byte
 
-// assign adds the gate, the variable and the files of the id to a workload's template, and tells whether that changed anything.
-func (w *workload) assign() (changed bool, err error) {
+// assign adds the gate, the variable and the files of the id to a workload's template, and tells whether that changed anything. If it keeps what
+// has one of the names, it only adds what is missing.
+func (w *workload) assign(keeps bool) (changed bool, err error) {
 	spec := field(w.template, "spec")
 	if list(spec, "containers") == nil {
 		return false, errNoContainers
@@ -49,12 +50,12 @@ func (w *workload) assign() (changed bool, err error) {
 		return false, err
 	}
 	all := root.Content[0]
-	p := pod{spec: spec}
-	p.set(spec, "schedulingGates", field(all, "gate"), -1)
-	p.set(spec, "volumes", field(all, "volume"), -1)
+	p := pod{spec: spec, keeps: keeps}
+	p.set(spec, "schedulingGates", "name", field(all, "gate"), -1)
+	p.set(spec, "volumes", "name", field(all, "volume"), -1)
 	for _, c := range containers(spec) {
-		p.set(c, "env", clone(field(all, "env")), 0)
-		p.set(c, "volumeMounts", clone(field(all, "mount")), -1)
+		p.set(c, "env", "name", clone(field(all, "env")), 0)
+		p.set(c, "volumeMounts", "mountPath", clone(field(all, "mount")), -1)
 	}
 	return w.mark(AssignLabel, ByController) || p.changed, nil
 }

@@ -216,12 +216,27 @@ func (s *settings) runAs(spec *yaml.Node) (changed bool, err error) {
 		put(spec, "serviceAccountName", scalar(want))
 		if field(spec, "automountServiceAccountToken") == nil {
 			put(spec, "automountServiceAccountToken", boolean(false))
+			unmount(spec)
 		}
 		return true, nil
 	case s.account != "" && s.account != account:
 		return false, fmt.Errorf("the pod runs as %s, and annotation %s says %s: remove one of them", account, AccountKey, s.account)
 	}
 	return false, nil
+}
+
+// unmount removes the token that the API server mounted into a new pod, of an account that the pod has no more.
+func unmount(spec *yaml.Node) {
+	const api = "kube-api-access-"
+	for _, l := range append([]*yaml.Node{spec}, containers(spec)...) {
+		for _, key := range []string{"volumes", "volumeMounts"} {
+			for _, n := range elements(list(l, key)) {
+				if name := value(n, "name"); strings.HasPrefix(name, api) {
+					drop(l, key, name)
+				}
+			}
+		}
+	}
 }
 
 var errNoContainers = errors.New("the pod template has no containers: add one, or remove the label idalloc.dev/inject")

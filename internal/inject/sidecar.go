@@ -62,7 +62,9 @@ type pod struct {
 	spec     *yaml.Node
 	settings settings
 	// again: it has the sidecar already.
-	again   bool
+	again bool
+	// keeps: what has one of the names stays as it is.
+	keeps   bool
 	changed bool
 }
 
@@ -145,9 +147,9 @@ func (p *pod) add() error {
 	put(list(sidecar, "volumeMounts").Content[0], "mountPath", scalar(p.settings.dir))
 
 	p.each(p.show)
-	p.set(p.spec, "initContainers", sidecar, p.first())
+	p.set(p.spec, "initContainers", "name", sidecar, p.first())
 	for _, volume := range list(all, "volumes").Content {
-		p.set(p.spec, "volumes", volume, -1)
+		p.set(p.spec, "volumes", "name", volume, -1)
 	}
 	return nil
 }
@@ -168,19 +170,23 @@ func (p *pod) show(c *yaml.Node, sees bool) {
 		}
 		return
 	}
-	p.set(c, "env", mapping("name", dirEnv, "value", p.settings.dir), -1)
-	p.set(c, "env", mapping("name", urlEnv, "value", url), -1)
+	p.set(c, "env", "name", mapping("name", dirEnv, "value", p.settings.dir), -1)
+	p.set(c, "env", "name", mapping("name", urlEnv, "value", url), -1)
 	mount := mapping("name", dirVolume, "mountPath", p.settings.dir)
 	put(mount, "readOnly", boolean(true))
-	p.set(c, "volumeMounts", mount, -1)
+	by := "mountPath"
+	if p.again { // the annotation may name another directory now
+		by = "name"
+	}
+	p.set(c, "volumeMounts", by, mount, -1)
 }
 
-// set puts an element with a name into a list: in the place of the one with this name, otherwise at the index, or at the end if that is -1.
-func (p *pod) set(parent *yaml.Node, key string, element *yaml.Node, index int) {
+// set puts an element into a list: in the place of the one with the same value of the key by, otherwise at the index, or at the end if that is -1.
+func (p *pod) set(parent *yaml.Node, key, by string, element *yaml.Node, index int) {
 	l := ensure(parent, key, yaml.SequenceNode)
-	at := named(l, "name", value(element, "name"))
+	at := named(l, by, value(element, by))
 	switch {
-	case at >= 0 && same(l.Content[at], element):
+	case at >= 0 && (p.keeps || same(l.Content[at], element)):
 		return
 	case at >= 0:
 		old := l.Content[at]

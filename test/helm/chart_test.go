@@ -147,8 +147,8 @@ func TestTheSidecarHasTheVersionOfTheChart(t *testing.T) {
 	if err != nil || !strings.Contains(manifest, `"'ghcr.io/idalloc/idalloc:v0.1.0'"`) {
 		t.Errorf("%v:\n%s", err, manifest)
 	}
-	if _, err := render(t, "35", values{inject: values{on: true}}); err == nil || !strings.Contains(err.Error(), "inject.enabled needs Kubernetes 1.36") {
-		t.Errorf("with an older cluster: %v", err)
+	if _, err := render(t, "35", values{inject: values{on: true}, controller: values{on: false}}); err == nil || !strings.Contains(err.Error(), "inject.enabled needs Kubernetes 1.36") {
+		t.Errorf("with an older cluster and no controller: %v", err)
 	}
 }
 
@@ -176,14 +176,39 @@ func TestTheControllerHasTheValues(t *testing.T) {
 	}
 }
 
-func TestAnOlderClusterGetsTheControllerWithoutTheMutatingPolicy(t *testing.T) {
-	manifest, err := render(t, "35", nil)
+func TestWithoutMutatingPoliciesTheControllerServesAWebhook(t *testing.T) {
+	const own, policy, refusal = "MutatingWebhookConfiguration/idalloc-webhook", "MutatingAdmissionPolicy/idalloc-assign", "ValidatingAdmissionPolicy/idalloc-assign"
+	for name, tc := range map[string]struct {
+		minor, admission string
+		webhook          bool
+	}{
+		"an older cluster": {"35", "auto", true}, "a newer one": {"36", "auto", false}, "said so": {"36", "webhook", true}, "said no": {"35", "policy", false},
+	} {
+		manifest, err := render(t, tc.minor, values{"admission": tc.admission})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := objects(t, []byte(manifest))
+		if (got[own] != nil) != tc.webhook || (got[policy] != nil) == tc.webhook || got[refusal] == nil || strings.Contains(manifest, "--webhook=") != tc.webhook {
+			t.Errorf("%s: %v", name, slices.Sorted(maps.Keys(got)))
+		}
+	}
+	manifest, err := render(t, "35", values{inject: values{on: true, "image": "example.com/idalloc:v2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := objects(t, []byte(manifest))
-	if got["MutatingAdmissionPolicy/idalloc-assign"] != nil || got["ValidatingAdmissionPolicy/idalloc-assign"] == nil || got["Deployment/idalloc-controller"] == nil {
-		t.Errorf("it has %v", slices.Sorted(maps.Keys(got)))
+	got, want := objects(t, []byte(manifest)), shipped(t, "webhook")
+	delete(want, "Deployment/idalloc-controller")
+	for key, o := range want {
+		if !reflect.DeepEqual(got[key], o) {
+			t.Errorf("%s of config and of the chart differ: make them equal", key)
+		}
+	}
+	if !strings.Contains(manifest, "--sidecar-image=example.com/idalloc:v2") || strings.Contains(manifest, "caBundle:") {
+		t.Errorf("no image of the sidecar, or a caBundle that a GitOps tool would put back:\n%s", manifest)
+	}
+	if manifest, err = render(t, "35", values{controller: values{"namespace": "prod"}}); err != nil || !strings.Contains(manifest, "kubernetes.io/metadata.name: prod") {
+		t.Errorf("the webhook is not limited to the controller's namespace: %v", err)
 	}
 }
 
@@ -197,6 +222,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"additional":  {"replicas": 3},
 		"pattern":     {inject: values{"image": "a'b"}}, // it stands in a text of an expression
 		"minimum":     {"controller": values{"replicas": 0}},
+		"value must":  {"admission": "none"},
 	} {
 		if _, err := render(t, "36", v); err == nil {
 			t.Errorf("%s: %v is accepted", name, v)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/idalloc/idalloc/controller/internal/executor"
+	"github.com/idalloc/idalloc/controller/internal/webhook"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/serve"
@@ -52,6 +54,7 @@ type options struct {
 	electionSpace     string
 	elect             bool
 	metricsAt, health string
+	webhook           webhook.Options
 }
 
 func newRoot() *cobra.Command {
@@ -73,6 +76,10 @@ func newRoot() *cobra.Command {
 	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease; empty: that of the pod")
 	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
+	f.StringVar(&o.webhook.Name, "webhook", "", "webhook to serve, with a Service and Secret of this name")
+	f.IntVar(&o.webhook.Port, "webhook-port", 9443, "port of the webhook")
+	f.StringVar(&o.webhook.CertDir, "webhook-certificates", "", "directory of tls.crt and tls.key; empty: make them")
+	f.StringVar(&o.webhook.Image, "sidecar-image", "", "sidecar's image that the webhook injects")
 	cli.Program(root, version)
 	return root
 }
@@ -83,7 +90,7 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	ctrl.SetLogger(log)
-	config, _, err := o.connection.Config()
+	config, namespace, err := o.connection.Config()
 	if err != nil {
 		return err
 	}
@@ -111,6 +118,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
+	o.webhook.Namespace = namespace
 	if err := o.serve(ctx, mgr); err != nil {
 		return err
 	}
@@ -123,11 +131,20 @@ func (o *options) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// serve has the manager answer scrapes and probes, whichever replica leads.
+// serve has the manager answer scrapes, probes and the webhook's requests, whichever replica leads.
 func (o *options) serve(ctx context.Context, mgr manager.Manager) error {
+	synced := executor.Synced(mgr.GetCache())
+	ready := synced
+	if o.webhook.Name != "" {
+		answers, err := webhook.Setup(mgr, o.webhook, mgr.GetLogger())
+		if err != nil {
+			return err
+		}
+		ready = func(r *http.Request) error { return errors.Join(synced(r), answers(r)) }
+	}
 	probes, scrapes := http.NewServeMux(), http.NewServeMux()
 	probes.Handle("/healthz", healthz.CheckHandler{Checker: healthz.Ping})
-	probes.Handle("/readyz", healthz.CheckHandler{Checker: executor.Synced(mgr.GetCache())})
+	probes.Handle("/readyz", healthz.CheckHandler{Checker: ready})
 	// Each answer that is compressed takes most of a megabyte.
 	scrapes.Handle("/metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: mostScrapes}))
 	for _, s := range []struct {

@@ -25,6 +25,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 3, "how often to measure, by turns with the floor")
 	flag.BoolVar(&b.floor, "floor", true, "measure two patches a pod and nothing else, too")
 	flag.BoolVar(&b.sets, "statefulsets", false, "measure how long as many StatefulSets take to make as many pods")
+	flag.BoolVar(&b.admission, "admission", false, "measure only how long the creation of a pod takes without, by policy and by webhook")
 	flag.DurationVar(&b.rest, "rest", 0, "for how long to count the requests of a controller that has nothing to do")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -40,6 +41,7 @@ func main() {
 type bench struct {
 	pods, owners, rounds int
 	floor, sets          bool
+	admission            bool
 	rest                 time.Duration
 
 	out                 io.Writer
@@ -63,6 +65,9 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	if b.program, err = program.Build(ctx, cp.Dir()); err != nil {
 		return err
+	}
+	if b.admission {
+		return b.measureAdmission(ctx)
 	}
 	var took, floor costs
 	for n := range b.rounds {

@@ -48,8 +48,8 @@ func For(ctx context.Context, plane *controlplane.ControlPlane, namespace string
 	return Start(ctx, path, kubeconfig, namespace)
 }
 
-// Start starts the controller at path, whose election is in the namespace.
-func Start(ctx context.Context, path, kubeconfig, namespace string) (*Controller, error) {
+// Start starts the controller at path, whose election is in the namespace, with further flags.
+func Start(ctx context.Context, path, kubeconfig, namespace string, flags ...string) (*Controller, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func Start(ctx context.Context, path, kubeconfig, namespace string) (*Controller
 		return nil, err
 	}
 	c := &Controller{metrics: "http://" + address + "/metrics"}
-	c.cmd = exec.CommandContext(ctx, path, "--kubeconfig="+kubeconfig, "--leader-election-namespace="+namespace, //nolint:gosec // what Build made
-		"--metrics-address="+address, "--health-address=0")
+	flags = append(flags, "--kubeconfig="+kubeconfig, "--leader-election-namespace="+namespace, "--metrics-address="+address, "--health-address=0")
+	c.cmd = exec.CommandContext(ctx, path, flags...) //nolint:gosec // what Build made
 	return c, c.cmd.Start()
 }
 

@@ -1,0 +1,48 @@
+package inject
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Pod returns the JSON of a new pod with what its labels ask for, or the same bytes if it has that already. The policies of config/assign and
+// config/inject do the same to a pod. An empty image stands for DefaultImage. An error means that the pod cannot have what it asks for.
+func Pod(object []byte, image string) ([]byte, error) {
+	var fields map[string]any
+	if err := utiljson.Unmarshal(object, &fields); err != nil {
+		return nil, fmt.Errorf("the pod is no JSON: %w", err)
+	}
+	var root yaml.Node
+	if err := root.Encode(fields); err != nil {
+		return nil, fmt.Errorf("the pod: %w", err)
+	}
+	w := workload{object: &root, template: &root}
+	changed, err := w.admit(image)
+	if err != nil || !changed {
+		return object, err
+	}
+	var result map[string]any
+	if err := root.Decode(&result); err != nil {
+		return nil, fmt.Errorf("the changed pod: %w", err)
+	}
+	return json.Marshal(result)
+}
+
+// admit completes a pod that is being created. What it has under a name of idalloc stays.
+func (w *workload) admit(image string) (changed bool, err error) {
+	if value(w.template, "metadata", "labels", AssignLabel) == ByController {
+		if changed, err = w.assign(true); err != nil {
+			return false, err
+		}
+	}
+	if value(w.template, "metadata", "labels", Label) != yes || field(descend(w.template, "metadata", "annotations"), Injected) != nil {
+		return changed, nil
+	}
+	if image == "" {
+		image = DefaultImage
+	}
+	return w.inject(Options{Image: image, Warn: func(string) {}})
+}
