@@ -67,7 +67,7 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	pods, err := c.tryPods(ctx)
+	pods, err := c.tryPods(ctx, controller)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	rows := []Row{server, numbers}
-	for _, p := range policies() {
+	for _, p := range policies(controller) {
 		row, err := c.policy(ctx, p, pods)
 		if err != nil {
 			return nil, err
@@ -149,18 +149,22 @@ type policy struct {
 	optional string
 	// folder of config has it.
 	folder string
+	// tenant says that it may be for some namespaces only.
+	tenant bool
 	// tried is the result of a dry run that shows whether it is in force.
 	tried func(trial) verdict
 }
 
-func policies() []policy {
+// policies returns those that every cluster has, and those of a controller, which have the name of its release.
+func policies(f found) []policy {
+	assign, tenant := f.release()+"-assign", len(f.namespaces) > 0
 	return []policy{
 		{name: "idalloc", folder: "policy"},
 		{name: "idalloc-leases", folder: "policy"},
 		{name: "idalloc-events", folder: "policy"},
-		{name: "idalloc-assign", mutating: true, folder: "assign", tried: func(t trial) verdict { return t.gated }},
-		{name: "idalloc-assign", folder: "assign", tried: func(t trial) verdict { return t.refused }},
-		{name: "idalloc-controller", folder: "assign"},
+		{name: assign, mutating: true, folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.gated }},
+		{name: assign, folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.refused }},
+		{name: f.name, folder: "assign"},
 		{name: "idalloc-inject", mutating: true, folder: "inject", optional: "sidecars by label"},
 		{name: "idalloc-inject", folder: "inject", optional: "sidecars by label", tried: func(t trial) verdict { return t.injectRefused }},
 	}
@@ -200,7 +204,7 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 		case err != nil:
 			return row, fmt.Errorf("get %s/%s: %w", resource, p.name, err)
 		case k == 1:
-			if why := flaw(object, p.name); why != "" {
+			if why := flaw(object, p.name, p.tenant); why != "" {
 				row.State, row.Detail = Broken, resource+"/"+p.name+" "+why
 				return row, nil
 			}
