@@ -113,6 +113,9 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
+	if err := metrics.Registry.Register(executor.BuildInfo(version)); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
 	if err := o.serve(ctx, mgr); err != nil {
 		return err
 	}
