@@ -75,6 +75,7 @@ func newRoot() *cobra.Command {
 	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease; empty: that of the pod")
 	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
+	root.AddCommand(newCheck())
 	cli.Program(root, version)
 	return root
 }
