@@ -10,6 +10,7 @@ ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.1
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # net/http carries a second copy of HTTP/2 for programs that do not bring their own; client-go does.
@@ -95,6 +96,10 @@ picture: ## Record the demo again, and draw the picture of it that README.md sho
 .PHONY: reference
 reference: ## Make docs/reference.md and docs/messages.md from the code.
 	go run ./hack/reference
+
+.PHONY: chart
+chart: ## Make the chart's copies of config, and its README from values.yaml.
+	hack/chart
 
 .PHONY: image
 image: ## Build the container image $(IMAGE) (needs docker).
@@ -248,6 +253,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
 	go vet ./... && go -C $(AUTOSCALER) vet ./... && go -C $(CONTROLLER) vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
 	$$(hack/tool $(ACTIONLINT))
+	"$$(hack/tool $(HELM_DOCS))" --chart-search-root charts --log-level warning --dry-run | diff charts/idalloc/README.md -
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
 	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(CONTROLLER) $(TOOLS) $(HELM) $(EXAMPLES) $(CONSUMERS); do \

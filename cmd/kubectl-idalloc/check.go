@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apiversion "k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
@@ -46,7 +41,7 @@ func runCheck(cmd *cobra.Command, g *global, out *people.Output) error {
 	if err != nil {
 		return err
 	}
-	server, err := serverVersion(cmd.Context(), config)
+	server, err := check.ServerVersion(cmd.Context(), config)
 	if err != nil {
 		return fmt.Errorf("ask the API server at %s for its version: %w: check the kubeconfig and the network", config.Host, err)
 	}
@@ -67,35 +62,6 @@ func runCheck(cmd *cobra.Command, g *global, out *people.Output) error {
 		return fmt.Errorf("not in order: %s; see above", strings.Join(parts, ", "))
 	}
 	return nil
-}
-
-// serverVersion asks the API server for its version. The discovery client would double the size of this program.
-func serverVersion(ctx context.Context, config *rest.Config) (string, error) {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return "", err
-	}
-	base, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), nil)
-	if err != nil {
-		return "", err
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("it answers %s", answer.Status)
-	}
-	var info apiversion.Info
-	err = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&info)
-	return info.GitVersion, err
 }
 
 func printCheck(to io.Writer, rows []check.Row, out *people.Output) error {

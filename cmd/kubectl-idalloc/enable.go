@@ -95,7 +95,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		}
 		plan.Notes = append(plan.Notes, missing)
 	}
-	if missing := check.ControllerMissing(ctx, s); missing != "" && plan.PeersRole != "" {
+	if missing := check.ControllerMissing(ctx, s, ref.Namespace); missing != "" && plan.PeersRole != "" {
 		plan.Notes = append(plan.Notes, missing)
 	}
 	plan.Notes = append(plan.Notes, shares(ctx, s, ref.Namespace, plan)...)

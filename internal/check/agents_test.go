@@ -61,6 +61,11 @@ func TestWhatAgentsMayDo(t *testing.T) {
 	}
 }
 
+// tenant is the Deployment of a controller for some namespaces.
+func tenant(namespaces, available string) string {
+	return `{"spec":{"replicas":2,"template":{"spec":{"containers":[{"args":["--namespace=` + namespaces + `"]}]}}},"status":{"availableReplicas":` + available + `}}`
+}
+
 func TestIfNoControllerWorks(t *testing.T) {
 	const replicas = `{"spec":{"replicas":2},"status":{"availableReplicas":%}}`
 	for name, tc := range map[string]struct {
@@ -70,6 +75,9 @@ func TestIfNoControllerWorks(t *testing.T) {
 		"none":               {"", "wait until it works, and it is missing: no Deployment idalloc-controller: install the chart", http.StatusOK},
 		"it does not run":    {strings.Replace(replicas, "%", "0", 1), "wait until it works, and it is broken: 0 of 2 replicas are available", http.StatusOK},
 		"it works":           {strings.Replace(replicas, "%", "1", 1), "", http.StatusOK},
+		"others' namespaces": {tenant("market", "1"), "1 give ids in other namespaces, and none in shop", http.StatusOK},
+		"one of two is ours": {tenant("market", "0") + "," + tenant("shop", "1"), "", http.StatusOK},
+		"two serve it":       {tenant("market,shop", "1") + "," + tenant("shop", "1"), "broken: 2 Deployments of it give ids in namespace shop", http.StatusOK},
 		"it may not be seen": {"", "", http.StatusForbidden},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -85,7 +93,7 @@ func TestIfNoControllerWorks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ControllerMissing(t.Context(), s); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+		if got := ControllerMissing(t.Context(), s, "shop"); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q", name, got)
 		}
 		server.Close()

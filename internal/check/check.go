@@ -67,7 +67,7 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	pods, err := c.tryPods(ctx)
+	pods, err := c.tryPods(ctx, controller)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	rows := []Row{server, numbers}
-	for _, p := range policies() {
+	for _, p := range policies(controller) {
 		row, err := c.policy(ctx, p, pods)
 		if err != nil {
 			return nil, err
@@ -145,23 +145,29 @@ const exact = 1 << 53
 type policy struct {
 	name     string
 	mutating bool
+	// webhook is the name of the webhook that may stand for a mutating one.
+	webhook string
 	// optional is what people need it for who have it; empty if it is part of every installation.
 	optional string
 	// folder of config has it.
 	folder string
+	// tenant says that it may be for some namespaces only.
+	tenant bool
 	// tried is the result of a dry run that shows whether it is in force.
 	tried func(trial) verdict
 }
 
-func policies() []policy {
+// policies returns those that every cluster has, and those of a controller, which have the name of its release.
+func policies(f found) []policy {
+	assign, tenant := f.release()+"-assign", len(f.namespaces) > 0
 	return []policy{
 		{name: "idalloc", folder: "policy"},
 		{name: "idalloc-leases", folder: "policy"},
 		{name: "idalloc-events", folder: "policy"},
-		{name: "idalloc-assign", mutating: true, folder: "assign", tried: func(t trial) verdict { return t.gated }},
-		{name: "idalloc-assign", folder: "assign", tried: func(t trial) verdict { return t.refused }},
-		{name: "idalloc-controller", folder: "assign"},
-		{name: "idalloc-inject", mutating: true, folder: "inject", optional: "sidecars by label"},
+		{name: assign, mutating: true, webhook: f.release() + "-webhook", folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.gated }},
+		{name: assign, folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.refused }},
+		{name: f.name, folder: "assign"},
+		{name: "idalloc-inject", mutating: true, webhook: f.release() + "-webhook", folder: "inject", optional: "sidecars by label"},
 		{name: "idalloc-inject", folder: "inject", optional: "sidecars by label", tried: func(t trial) verdict { return t.injectRefused }},
 	}
 }
@@ -177,7 +183,7 @@ func (p policy) part() string {
 func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 	row := Row{Part: p.part()}
 	if p.mutating {
-		hook, err := c.webhook(ctx)
+		hook, err := c.webhook(ctx, p.webhook)
 		switch {
 		case err != nil:
 			return row, err
@@ -209,7 +215,7 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 		case err != nil:
 			return row, fmt.Errorf("get %s/%s: %w", resource, p.name, err)
 		case k == 1:
-			if why := flaw(object, p.name); why != "" {
+			if why := flaw(object, p.name, p.tenant); why != "" {
 				row.State, row.Detail = Broken, resource+"/"+p.name+" "+why
 				return row, nil
 			}
@@ -241,8 +247,9 @@ func (c *checker) judged(row Row, p policy, t trial, narrowed bool) Row {
 	return row
 }
 
-// webhook returns the name of the webhook that stands for the mutating policies, or none if there is none or you may not list webhooks.
-func (c *checker) webhook(ctx context.Context) (string, error) {
+// webhook returns the name of the webhook that stands for the mutating policies, or none if there is none or you may not list webhooks. Of several it is
+// that of the controller that serves the namespace.
+func (c *checker) webhook(ctx context.Context, own string) (string, error) {
 	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 	all, err := c.Dynamic.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + controllerName})
 	switch {
@@ -250,6 +257,11 @@ func (c *checker) webhook(ctx context.Context) (string, error) {
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("list webhooks: %w", err)
+	}
+	for _, hook := range all.Items {
+		if hook.GetName() == own {
+			return own, nil
+		}
 	}
 	return all.Items[0].GetName(), nil
 }

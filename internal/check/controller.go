@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,47 +15,103 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// controllerName is that of the controller's Deployment and of its account.
-const controllerName = "idalloc-controller"
+const (
+	// controllerName is the name of the controller's Deployment and of its account, unless the chart's release has another name.
+	controllerName = "idalloc-controller"
+	// controllerNamespace is the namespace of config/controller.
+	controllerNamespace = "idalloc-system"
+)
 
+// found is the controller that serves the namespace of the options.
 type found struct {
 	row Row
-	// namespace is empty if there is no controller.
-	namespace string
+	// name is that of its Deployment.
+	name string
+	// namespace and account are empty if there is no controller.
+	namespace, account string
+	// namespaces are those whose pods get ids; none if all do.
+	namespaces []string
 	// kinds are the further ones that it is told to serve.
 	kinds []string
 }
 
-// controller looks for the controller's Deployment in all namespaces.
+// release is what the names of the controller's policies begin with.
+func (f found) release() string { return strings.TrimSuffix(f.name, "-controller") }
+
+func (f found) serves(namespace string) bool {
+	return len(f.namespaces) == 0 || slices.Contains(f.namespaces, namespace)
+}
+
+// controller looks for the controller's Deployment in all namespaces. A cluster may have several, each for namespaces of its own.
 func (c *checker) controller(ctx context.Context) (found, error) {
-	f := found{row: Row{Part: "controller"}}
-	deployments := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
-	all, err := deployments.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=idalloc-controller"})
+	f := found{row: Row{Part: "controller"}, name: controllerName}
+	all, err := c.deployments(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
 		f.row.State, f.row.Detail = Unknown, "you may not list deployments of all namespaces"
 		return f, nil
 	case err != nil:
 		return f, fmt.Errorf("list deployments of all namespaces: %w", err)
-	case len(all.Items) == 0:
+	case len(all) == 0:
 		f.row.State, f.row.Detail = Missing, "no Deployment "+controllerName+": install the chart, or kubectl apply -k config/controller. Peers (sidecars, linked programs) do not need it"
 		return f, nil
 	}
-	d := &all.Items[0]
-	f.namespace, f.kinds = d.GetNamespace(), kindsOf(d)
+	var serving []*unstructured.Unstructured
+	for k := range all {
+		if foundAt(&all[k]).serves(c.Namespace) {
+			serving = append(serving, &all[k])
+		}
+	}
+	if len(serving) == 0 {
+		f.row.State, f.row.Detail = Missing, fmt.Sprintf("%d give ids in other namespaces, and none in %s: name another namespace with -n, or add it to the chart's value controller.namespaces", len(all), c.Namespace)
+		return f, nil
+	}
+	f = foundAt(serving[0])
+	f.row = availability(serving[0], len(serving), c.Namespace)
+	return f, nil
+}
+
+// availability is the row of the controller, the first of several for a namespace.
+func availability(d *unstructured.Unstructured, several int, namespace string) Row {
 	want, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 	available, _, _ := unstructured.NestedInt64(d.Object, "status", "availableReplicas")
-	f.row.Detail = fmt.Sprintf("%d of %d replicas are available in namespace %s, image %s", available, want, f.namespace, cmp.Or(image(d), "unknown"))
+	row := Row{"controller", InForce, fmt.Sprintf("%d of %d replicas are available in namespace %s, image %s", available, want, d.GetNamespace(), cmp.Or(image(d), "unknown"))}
 	switch {
-	case len(all.Items) > 1:
-		f.row.State, f.row.Detail = Broken, fmt.Sprintf("there are %d Deployments of it: remove all but one", len(all.Items))
+	case several > 1:
+		row.State, row.Detail = Broken, fmt.Sprintf("%d Deployments of it give ids in namespace %s: leave one", several, namespace)
 	case available == 0:
-		f.row.State = Broken
-		f.row.Detail += ": see kubectl -n " + f.namespace + " describe deployment " + d.GetName()
-	default:
-		f.row.State = InForce
+		row.State = Broken
+		row.Detail += ": see kubectl -n " + d.GetNamespace() + " describe deployment " + d.GetName()
 	}
-	return f, nil
+	return row
+}
+
+// deployments returns all controllers of the cluster.
+func (c *checker) deployments(ctx context.Context) ([]unstructured.Unstructured, error) {
+	gvr := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	all, err := c.Dynamic.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + controllerName})
+	if err != nil {
+		return nil, err
+	}
+	return all.Items, nil
+}
+
+// foundAt reads what a Deployment of the controller says about itself.
+func foundAt(d *unstructured.Unstructured) found {
+	account, _, _ := unstructured.NestedString(d.Object, "spec", "template", "spec", "serviceAccountName")
+	return found{
+		name: d.GetName(), namespace: d.GetNamespace(), account: cmp.Or(account, "default"),
+		namespaces: flags(d, "namespace"), kinds: flags(d, "kind"),
+	}
+}
+
+// controllerOf returns the username of the controller that serves a namespace, as far as you may see it.
+func controllerOf(ctx context.Context, s *store.Store, namespace string) string {
+	f, err := (&checker{Options{Dynamic: s.Dynamic, Namespace: namespace}}).controller(ctx)
+	if err != nil || f.account == "" {
+		f.namespace, f.account = controllerNamespace, controllerName
+	}
+	return "system:serviceaccount:" + f.namespace + ":" + f.account
 }
 
 // kinds looks for the further kinds that the controller is told to serve.
@@ -77,25 +134,25 @@ func (c *checker) kinds(ctx context.Context, f found) (rows []Row, err error) {
 	return rows, nil
 }
 
-// kindsOf returns the kinds in the arguments of the controller.
-func kindsOf(d *unstructured.Unstructured) (kinds []string) {
+// flags returns the values of a flag in the arguments of the controller.
+func flags(d *unstructured.Unstructured, flag string) (all []string) {
 	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
 	for _, c := range containers {
 		m, _ := c.(map[string]any)
 		args, _, _ := unstructured.NestedStringSlice(m, "args")
 		for _, arg := range args {
-			if names, is := strings.CutPrefix(arg, "--kind="); is {
-				kinds = append(kinds, strings.Split(names, ",")...)
+			if values, is := strings.CutPrefix(arg, "--"+flag+"="); is {
+				all = append(all, strings.Split(values, ",")...)
 			}
 		}
 	}
-	return kinds
+	return all
 }
 
-// ControllerMissing returns a sentence if no idalloc-controller works in the cluster. It is empty if one does, or if you may not look. It blocks for a
+// ControllerMissing returns a sentence if no idalloc-controller works for a namespace. It is empty if one does, or if you may not look. It blocks for a
 // request.
-func ControllerMissing(ctx context.Context, s *store.Store) string {
-	c := checker{Options{Dynamic: s.Dynamic}}
+func ControllerMissing(ctx context.Context, s *store.Store, namespace string) string {
+	c := checker{Options{Dynamic: s.Dynamic, Namespace: namespace}}
 	f, err := c.controller(ctx)
 	if err != nil || f.row.OK() {
 		return ""
@@ -141,7 +198,7 @@ func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
 		return nil, nil
 	}
 	row := Row{Part: "controller's rights", State: InForce, Detail: "in namespace " + c.Namespace}
-	lacks, unknown, err := c.lacks(ctx, f.namespace, controllerName, needed())
+	lacks, unknown, err := c.lacks(ctx, f.namespace, f.account, needed())
 	switch {
 	case err != nil:
 		return nil, err
@@ -149,7 +206,7 @@ func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
 		row.State, row.Detail = Unknown, notToReview
 	case len(lacks) > 0:
 		row.State = Broken
-		row.Detail = "in namespace " + c.Namespace + " it may not " + strings.Join(lacks, ", ") + ": install the chart again, or see its value controller.namespace"
+		row.Detail = "in namespace " + c.Namespace + " it may not " + strings.Join(lacks, ", ") + ": install the chart again, or see its value controller.namespaces"
 	}
 	return []Row{row}, nil
 }

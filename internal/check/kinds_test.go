@@ -18,7 +18,7 @@ func TestAKindThatTheClusterDoesNotHaveIsMissing(t *testing.T) {
 		"containers": []any{map[string]any{"args": []any{"--namespace=shop", "--kind=rollouts.argoproj.io", "--kind=clonesets.apps.kruise.io"}}},
 	}}}}}
 	c := checker{Options{Dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme(), definition)}}
-	rows, err := c.kinds(t.Context(), found{kinds: kindsOf(controller)})
+	rows, err := c.kinds(t.Context(), found{kinds: flags(controller, "kind")})
 	if err != nil {
 		t.Fatal(err)
 	}

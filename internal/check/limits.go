@@ -51,11 +51,11 @@ func dryRun(ctx context.Context, s *store.Store, pod Pod, patch string) error {
 
 // WriteRefused returns the API server's sentence if admission refuses an update of a pod that changes nothing: it judges the pod as it is, so it refuses what
 // idalloc writes on it, too. It tries that in a dry run in the name of the account that writes there, or in yours if you may not do that. It is empty if
-// the update passes, or if you may not update the pod. It blocks for one or two requests.
+// the update passes, or if you may not update the pod. It blocks for up to three requests.
 func WriteRefused(ctx context.Context, s *store.Store, pod Pod, byController bool) string {
 	const nothing = "{}"
 	var err error
-	if as, wrong := s.As("system:serviceaccount:idalloc-system:"+controllerName, nil); byController && wrong == nil {
+	if as, wrong := s.As(controllerOf(ctx, s, pod.Namespace), nil); byController && wrong == nil {
 		err = dryRun(ctx, as, pod, nothing)
 	} else {
 		err = tryPatch(ctx, s, pod, nothing)
@@ -88,7 +88,7 @@ func PolicyMissing(ctx context.Context, s *store.Store) string {
 			case err != nil:
 				return ""
 			}
-			if what := flaw(o, name); what != "" {
+			if what := flaw(o, name, false); what != "" {
 				return lacking(fmt.Sprintf("%s/%s %s", resource, name, what), "replace") // apply leaves what others added
 			}
 		}
@@ -101,8 +101,8 @@ func lacking(what, mend string) string {
 		"kubectl %s -k config/policy", what, mend)
 }
 
-// flaw says why a policy or a binding of this name does less than that of config/policy, empty if it does not.
-func flaw(o *unstructured.Unstructured, name string) string {
+// flaw says why a policy or a binding of this name does less than that of config, empty if it does not. A tenant's may be for some namespaces.
+func flaw(o *unstructured.Unstructured, name string, tenant bool) string {
 	at := func(path ...string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
 		return value
@@ -127,7 +127,7 @@ func flaw(o *unstructured.Unstructured, name string) string {
 	case at("spec", "policyName") != name:
 		return fmt.Sprintf("is for policy %v", at("spec", "policyName"))
 	// A mutating policy may be for some namespaces: in the others the validating one refuses the pods.
-	case has("spec", "matchResources", "namespaceSelector") && o.GetKind() != "MutatingAdmissionPolicyBinding", has("spec", "matchResources", "objectSelector"), has("spec", "matchResources", "resourceRules"),
+	case has("spec", "matchResources", "namespaceSelector") && o.GetKind() != "MutatingAdmissionPolicyBinding" && !tenant, has("spec", "matchResources", "objectSelector"), has("spec", "matchResources", "resourceRules"),
 		has("spec", "matchResources", "excludeResourceRules"), has("spec", "paramRef"):
 		return "leaves something out (matchResources or paramRef)"
 	}

@@ -26,7 +26,7 @@ type trial struct {
 }
 
 // tryPods has the API server look at three pods, and store none.
-func (c *checker) tryPods(ctx context.Context) (trial, error) {
+func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	var t trial
 	pod, err := c.try(ctx, "idalloc.dev/assign", "controller")
 	switch {
@@ -37,7 +37,7 @@ func (c *checker) tryPods(ctx context.Context) (trial, error) {
 	case isForbidden(err):
 		t.untried = "you may not create pods in namespace " + c.Namespace + ", so it is not tried; name another one with -n"
 		return t, nil
-	case strings.Contains(err.Error(), "'idalloc-assign'"), strings.Contains(err.Error(), "failed calling webhook"): // no gate, and something refuses that
+	case strings.Contains(err.Error(), "'"+f.release()+"-assign'"), strings.Contains(err.Error(), "failed calling webhook"): // no gate, and something refuses that
 		t.gated = verdict{no: first(err)}
 	case apierrors.IsNotFound(err), isRefused(err):
 		t.untried = "namespace " + c.Namespace + " refuses the pod that would show it: " + first(err)
@@ -45,7 +45,7 @@ func (c *checker) tryPods(ctx context.Context) (trial, error) {
 	default:
 		return t, fmt.Errorf("try a pod in namespace %s: %w", c.Namespace, err)
 	}
-	if t.refused, err = c.refuses(ctx, "idalloc.dev/assign", "idalloc-assign"); err != nil {
+	if t.refused, err = c.refuses(ctx, "idalloc.dev/assign", f.release()+"-assign"); err != nil {
 		return t, err
 	}
 	t.injectRefused, err = c.refuses(ctx, "idalloc.dev/inject", "idalloc-inject")

@@ -29,6 +29,9 @@ type part struct {
 // controllerImage is the line of a manifest that names it.
 var controllerImage = regexp.MustCompile(`(?m)image: \S*idalloc-controller\S*$`)
 
+// nonRoot is where the user belongs: the images of the cluster say none.
+var nonRoot = regexp.MustCompile(`runAsNonRoot: true(\n +runAsUser: 65532)?`)
+
 var _ = Describe("An upgrade", Serial, Ordered, Label("upgrade"), func() {
 	older := build{os.Getenv("E2E_OLDER_CONFIG"), os.Getenv("E2E_OLDER_CONTROLLER"), os.Getenv("E2E_OLDER_IMAGE")}
 	if older.config == "" {
@@ -98,6 +101,7 @@ func (b build) applyController(ctx context.Context) {
 	manifests, err := w.kubectl(ctx, "kustomize", filepath.Join(b.config, "controller"))
 	Expect(err).NotTo(HaveOccurred())
 	manifests = controllerImage.ReplaceAllString(manifests, "image: "+b.controller+"\n        imagePullPolicy: Never")
+	manifests = nonRoot.ReplaceAllString(manifests, "runAsNonRoot: true\n        runAsUser: 65532")
 	Expect(w.kubectlIn(ctx, manifests, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 	Expect(w.kubectl(ctx, "rollout", "status", "deployment/idalloc-controller", "--timeout=2m")).Error().NotTo(HaveOccurred())
 }

@@ -2,9 +2,11 @@ package helm_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,8 +52,13 @@ func load(t *testing.T) chart.Charter {
 // render is "helm template" for a version of Kubernetes.
 func render(t *testing.T, minor string, v values) (string, error) {
 	t.Helper()
+	return renderAs(t, "idalloc", "idalloc-system", minor, v)
+}
+
+func renderAs(t *testing.T, name, namespace, minor string, v values) (string, error) {
+	t.Helper()
 	install := action.NewInstall(action.NewConfiguration())
-	install.DryRunStrategy, install.ReleaseName, install.Namespace = action.DryRunClient, "idalloc", "idalloc-system"
+	install.DryRunStrategy, install.ReleaseName, install.Namespace = action.DryRunClient, name, namespace
 	install.KubeVersion = &common.KubeVersion{Version: "v1." + minor + ".0", Major: "1", Minor: minor}
 	r, err := install.RunWithContext(t.Context(), load(t), v)
 	if err != nil {
@@ -112,6 +119,24 @@ func shipped(t *testing.T, folders ...string) map[string]object {
 	return all
 }
 
+// plain takes out of an object what Helm's conventions add, at any depth.
+func plain(in any) {
+	switch in := in.(type) {
+	case object:
+		for _, key := range []string{"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of", "app.kubernetes.io/version"} {
+			delete(in, key)
+		}
+		delete(in, "revisionHistoryLimit")
+		for _, value := range in {
+			plain(value)
+		}
+	case []any:
+		for _, value := range in {
+			plain(value)
+		}
+	}
+}
+
 func TestTheChartIsWhatConfigHas(t *testing.T) {
 	for name, tc := range map[string]struct {
 		minor   string
@@ -132,10 +157,12 @@ func TestTheChartIsWhatConfigHas(t *testing.T) {
 			t.Fatalf("%s: config has only %d", name, len(want))
 		}
 		for key, o := range want {
-			if !reflect.DeepEqual(got[key], o) {
+			if plain(got[key]); !reflect.DeepEqual(got[key], o) {
 				t.Errorf("%s: %s of config and of the chart differ: make them equal", name, key)
 			}
 		}
+		delete(got, "ValidatingAdmissionPolicy/idalloc-gate") // what config would need in clusters without a controller for all
+		delete(got, "ValidatingAdmissionPolicyBinding/idalloc-gate")
 		if len(got) != len(want) {
 			t.Errorf("%s: the chart has %d objects, config has %d", name, len(got), len(want))
 		}
@@ -144,7 +171,7 @@ func TestTheChartIsWhatConfigHas(t *testing.T) {
 
 func TestTheSidecarHasTheVersionOfTheChart(t *testing.T) {
 	manifest, err := render(t, "36", values{inject: values{on: true}})
-	if err != nil || !strings.Contains(manifest, `"'ghcr.io/idalloc/idalloc:v0.1.0'"`) {
+	if err != nil || !strings.Contains(manifest, "expression: '''ghcr.io/idalloc/idalloc:v0.1.0'''\n") {
 		t.Errorf("%v:\n%s", err, manifest)
 	}
 	if _, err := render(t, "35", values{inject: values{on: true}, controller: values{on: false}}); err == nil || !strings.Contains(err.Error(), "inject.enabled needs Kubernetes 1.36") {
@@ -153,26 +180,89 @@ func TestTheSidecarHasTheVersionOfTheChart(t *testing.T) {
 }
 
 func TestTheControllerHasTheValues(t *testing.T) {
-	manifest, err := render(t, "36", values{controller: values{
-		"image": "registry.example.com/controller:v2", "replicas": 3, "namespace": "prod", "kinds": []any{"rollouts.argoproj.io"}, "priorityClassName": "high",
-		"tolerations": []any{values{"operator": "Exists"}}, "networkPolicy": values{on: true}, "podMonitor": values{on: true}, "prometheusRule": values{on: true},
-	}})
+	manifest, err := render(t, "36", values{
+		"commonLabels": values{"team": "platform"}, "global": values{"imageRegistry": "registry.example.com"}, "dashboard": values{on: true},
+		controller: values{
+			"image": values{"tag": "v2", "digest": "sha256:0abc", "pullPolicy": "Always"}, "replicas": 3, "namespaces": []any{"prod", "stage"}, "kinds": []any{"rollouts.argoproj.io"},
+			"priorityClassName": "high", "tolerations": []any{values{"operator": "Exists"}}, "revisionHistoryLimit": 1, "logLevel": 1,
+			"extraArgs": []any{"--log-format=console"}, "extraEnv": []any{values{"name": "GOGC", "value": "30"}},
+			"serviceAccount": values{"name": "ids", "annotations": values{"example.com/role": "r"}}, "podLabels": values{"pod": "label"}, "podAnnotations": values{"pod": "annotation"},
+			"podDisruptionBudget": values{"minAvailable": "50%"}, "livenessProbe": values{"timeoutSeconds": 9}, "securityContext": values{"runAsUser": 7},
+			"networkPolicy":  values{on: true, "egress": []any{values{"ports": []any{values{"port": 6443}}}}},
+			"podMonitor":     values{on: true, "interval": "31s", "labels": values{"release": "pod"}, "relabelings": []any{values{"action": "labelmap"}}},
+			"serviceMonitor": values{on: true, "interval": "32s", "scrapeTimeout": "9s"}, "prometheusRule": values{on: true},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	const own = "idalloc-controller"
 	got := objects(t, []byte(manifest))
-	for _, key := range []string{"Role/idalloc-controller-pods", "RoleBinding/idalloc-controller-pods", "NetworkPolicy/idalloc-controller", "PodMonitor/idalloc-controller", "PrometheusRule/idalloc-controller"} {
+	for _, key := range []string{
+		"Role/" + own + "-pods", "RoleBinding/" + own + "-pods", "NetworkPolicy/" + own, "PodMonitor/" + own, "ServiceMonitor/" + own, "Service/" + own,
+		"PrometheusRule/" + own, "ConfigMap/idalloc-dashboard", "ServiceAccount/ids",
+	} {
 		if got[key] == nil {
 			t.Errorf("there is no %s", key)
 		}
 	}
-	if got["ClusterRole/idalloc-controller"] != nil {
-		t.Error("a controller of one namespace has a ClusterRole")
+	if got["ClusterRole/"+own] != nil {
+		t.Error("a controller of some namespaces has a ClusterRole")
 	}
-	for _, part := range []string{"registry.example.com/controller:v2", "replicas: 3", "--namespace=prod", "--kind=rollouts.argoproj.io", "request.namespace == 'prod'", "priorityClassName: high", "operator: Exists", `resources: ["rollouts", "rollouts/scale"]`, `"rollouts/*"`} {
+	for key, o := range got {
+		for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart", "team"} {
+			if at(o, "metadata", "labels", label) == nil {
+				t.Errorf("%s has no label %s", key, label)
+			}
+		}
+	}
+	for _, part := range []string{
+		"registry.example.com/idalloc/idalloc-controller:v2@sha256:0abc", "imagePullPolicy: Always", "replicas: 3", "--namespace=prod", "--namespace=stage", "--kind=rollouts.argoproj.io",
+		"priorityClassName: high", "operator: Exists", `resources: ["rollouts", "rollouts/scale"]`, "- rollouts/*", "revisionHistoryLimit: 1\n", "--v=1", "--log-format=console",
+		"name: GOGC", "serviceAccountName: ids", "example.com/role: r", "idalloc-system:ids'", "pod: label", "pod: annotation", "minAvailable: 50%", "timeoutSeconds: 9", "runAsUser: 7",
+		"[Ingress, Egress]", "port: 6443", "interval: 31s", "release: pod", "action: labelmap", "interval: 32s", "scrapeTimeout: 9s", "IdallocControllerAway", "IdallocKindMissing",
+		`grafana_dashboard: "1"`,
+	} {
 		if !strings.Contains(manifest, part) {
 			t.Errorf("it has no %s", part)
 		}
+	}
+}
+
+// at returns what an object has at a path.
+func at(o any, path ...string) any {
+	for _, key := range path {
+		m, _ := o.(object)
+		o = m[key]
+	}
+	return o
+}
+
+// Two tenants have a controller each. Helm refuses a second release with an object of the first one.
+func TestTwoReleasesShareNoName(t *testing.T) {
+	all, tenant := map[string]string{}, func(namespaces ...any) values {
+		return values{"policies": values{on: false}, controller: values{"namespaces": namespaces}}
+	}
+	for _, r := range []struct {
+		release, namespace string
+		values             values
+	}{
+		{"idalloc", "idalloc-system", values{controller: values{on: false}}}, {"one", "shared", tenant("a", "b")}, {"two", "shared", tenant("c")},
+	} {
+		manifest, err := renderAs(t, r.release, r.namespace, "36", r.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, o := range objects(t, []byte(manifest)) {
+			key = fmt.Sprint(key, " ", at(o, "metadata", "namespace"))
+			if other, has := all[key]; has {
+				t.Errorf("releases %s and %s have %s", other, r.release, key)
+			}
+			all[key] = r.release
+		}
+	}
+	if all["ValidatingAdmissionPolicy/one-idalloc-assign <nil>"] != "one" || all["ValidatingAdmissionPolicy/idalloc-gate <nil>"] != "idalloc" {
+		t.Errorf("objects are %v", all)
 	}
 }
 
@@ -193,21 +283,21 @@ func TestWithoutMutatingPoliciesTheControllerServesAWebhook(t *testing.T) {
 			t.Errorf("%s: %v", name, slices.Sorted(maps.Keys(got)))
 		}
 	}
-	manifest, err := render(t, "35", values{inject: values{on: true, "image": "example.com/idalloc:v2"}})
+	manifest, err := render(t, "35", values{inject: values{on: true, "image": values{"tag": "v2"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, want := objects(t, []byte(manifest)), shipped(t, "webhook")
 	delete(want, "Deployment/idalloc-controller")
 	for key, o := range want {
-		if !reflect.DeepEqual(got[key], o) {
+		if plain(got[key]); !reflect.DeepEqual(got[key], o) {
 			t.Errorf("%s of config and of the chart differ: make them equal", key)
 		}
 	}
-	if !strings.Contains(manifest, "--sidecar-image=example.com/idalloc:v2") || strings.Contains(manifest, "caBundle:") {
+	if !strings.Contains(manifest, "--sidecar-image=ghcr.io/idalloc/idalloc:v2") || strings.Contains(manifest, "caBundle:") {
 		t.Errorf("no image of the sidecar, or a caBundle that a GitOps tool would put back:\n%s", manifest)
 	}
-	if manifest, err = render(t, "35", values{controller: values{"namespace": "prod"}}); err != nil || !strings.Contains(manifest, "kubernetes.io/metadata.name: prod") {
+	if manifest, err = render(t, "35", values{controller: values{"namespaces": []any{"prod"}}}); err != nil || !strings.Contains(manifest, `values: ["prod"]`) {
 		t.Errorf("the webhook is not limited to the controller's namespace: %v", err)
 	}
 }
@@ -220,8 +310,10 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"one of":      {actions: []any{"Refuse"}},
 		"boolean":     {"aggregateToAdmin": "yes"},
 		"additional":  {"replicas": 3},
-		"pattern":     {inject: values{"image": "a'b"}}, // it stands in a text of an expression
-		"minimum":     {"controller": values{"replicas": 0}},
+		"pattern":     {inject: values{"image": values{"tag": "a'b"}}}, // it stands in a text of an expression
+		"minimum":     {controller: values{"replicas": 0}},
+		"typo":        {controller: values{"podMonitor": values{"intervall": "30s"}}},
+		"namespace":   {controller: values{"namespaces": []any{"a'"}}},
 		"value must":  {"admission": "none"},
 	} {
 		if _, err := render(t, "36", v); err == nil {
@@ -234,8 +326,28 @@ func TestTheValuesHaveASchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(manifest, "Deny]") || !strings.Contains(manifest, `["Warn","Audit"]`) || strings.Contains(manifest, "aggregate-to-admin") {
+	if !strings.Contains(manifest, "validationActions:\n  - Warn\n  - Audit\n") || strings.Contains(manifest, "aggregate-to-admin") {
 		t.Errorf("the values are not in\n%s", manifest)
+	}
+}
+
+// hack/chart makes them.
+func TestTheChartsCopiesAreCurrent(t *testing.T) {
+	copies, config := os.DirFS(filepath.Join(folder, "files")), os.DirFS("../../config")
+	renamed, count := map[string]string{"rules.yaml": "prometheus/rules.yaml", "dashboard.json": "grafana/idalloc.json"}, 0
+	err := fs.WalkDir(copies, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		got, err := fs.ReadFile(copies, path)
+		want, wrong := fs.ReadFile(config, cmp.Or(renamed[path], path))
+		if count++; err != nil || wrong != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not that of config: run make chart (%v, %v)", path, err, wrong)
+		}
+		return nil
+	})
+	if err != nil || count < 20 {
+		t.Errorf("the chart has %d copies: %v", count, err)
 	}
 }
 

@@ -99,7 +99,7 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 	r.monitor.Most = believed * r.settings.Capacity
 	name := podName()
 	id, key := state.Identity(name)
-	shown, latest := metrics.New(r.settings, ref), &state.Latest{Settings: r.settings, Ref: ref, Key: key}
+	shown, latest := metrics.New(version, r.settings, ref), &state.Latest{Settings: r.settings, Ref: ref, Key: key}
 	if err := r.serve(cmd.Context(), shown, latest); err != nil {
 		return err
 	}

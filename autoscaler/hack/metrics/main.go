@@ -8,4 +8,4 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-func main() { described.Main(metrics.New(decide.Settings{}, store.Ref{})) }
+func main() { described.Main(metrics.New("", decide.Settings{}, store.Ref{})) }

@@ -3,6 +3,7 @@ package metrics
 
 import (
 	"net/http"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -36,9 +37,9 @@ type Metrics struct {
 
 const prefix = "idalloc_autoscaler_"
 
-// New returns the metrics of an autoscaler of this workload with these settings. Each of them names the workload, so that one Prometheus can
+// New returns the metrics of an autoscaler of this version and workload with these settings. Each of them names the workload, so that one Prometheus can
 // have those of several.
-func New(settings decide.Settings, ref store.Ref) *Metrics {
+func New(version string, settings decide.Settings, ref store.Ref) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), settings: settings}
 	ours := prometheus.WrapRegistererWith(prometheus.Labels{"owner_namespace": ref.Namespace, "owner_kind": ref.Kind, "owner_name": ref.Name}, m.registry)
 	gauge := func(name, help string) prometheus.Gauge {
@@ -61,6 +62,9 @@ func New(settings decide.Settings, ref store.Ref) *Metrics {
 		ours.MustRegister(c)
 		return c
 	}
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "idalloc_build_info", Help: "Versions of Go and idalloc. The value is 1."}, []string{"goversion", "version"})
+	ours.MustRegister(build)
+	build.WithLabelValues(runtime.Version(), version).Set(1)
 	m.leader = gauge("leader", "1 if this process decides, 0 if another one does.")
 	m.capacity = gauge("pod_capacity_units_per_second", "What one pod works off, as the flag --capacity says.")
 	m.pods = gauges("pods", "The number of pods that the workload asks for.")

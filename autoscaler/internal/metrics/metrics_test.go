@@ -38,7 +38,7 @@ func scrape(m *metrics.Metrics) string {
 }
 
 func observed() *metrics.Metrics {
-	m := metrics.New(decide.Settings{Capacity: 100, Margin: 1}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
+	m := metrics.New("v1.2.3", decide.Settings{Capacity: 100, Margin: 1}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
 	m.Leads(true)
 	m.Observe(report(100, decide.Idle))
 	r := report(105, decide.Acting)
@@ -49,6 +49,12 @@ func observed() *metrics.Metrics {
 	m.Observe(r)
 	m.Observe(loop.Report{Now: time.Unix(105, 0), SourceErr: errors.New("down"), Err: errors.New("down")})
 	return m
+}
+
+func TestTheVersionIsShown(t *testing.T) {
+	if text := scrape(observed()); !strings.Contains(text, `,version="v1.2.3"} 1`) || !strings.Contains(text, "idalloc_build_info{goversion=") {
+		t.Errorf("metrics are\n%s", text)
+	}
 }
 
 func TestWhatAStepSawAndDidIsShown(t *testing.T) {
@@ -88,7 +94,7 @@ func TestWhoDoesNotLeadSaysNothingOfTheWorkload(t *testing.T) {
 
 // Who looks at a dashboard must not see a workload at rest, with loads of this moment.
 func TestAWorkloadThatCannotBeReadIsNotIdle(t *testing.T) {
-	m := metrics.New(decide.Settings{Capacity: 100}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
+	m := metrics.New("v1.2.3", decide.Settings{Capacity: 100}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
 	m.Leads(true)
 	m.Observe(report(100, decide.Idle))
 	for second := int64(105); second <= 3700; second += 5 {

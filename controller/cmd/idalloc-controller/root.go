@@ -49,9 +49,10 @@ const (
 type options struct {
 	connection        connect.Flags
 	log               cli.Log
-	namespace         string
+	namespaces        []string
 	kinds             []string
 	electionSpace     string
+	electionID        string
 	elect             bool
 	metricsAt, health string
 	webhook           webhook.Options
@@ -70,9 +71,10 @@ func newRoot() *cobra.Command {
 	f := root.Flags()
 	o.log.Bind(f, "1 adds conflicts")
 	o.connection.BindKubeconfig(f)
-	f.StringVar(&o.namespace, "namespace", "", "only namespace with ids; empty: all")
+	f.StringSliceVar(&o.namespaces, "namespace", nil, "only namespaces with ids; empty: all")
 	f.StringSliceVar(&o.kinds, "kind", nil, "further kinds, such as rollouts.argoproj.io")
 	f.BoolVar(&o.elect, "leader-election", true, "elect one of several replicas")
+	f.StringVar(&o.electionID, "leader-election-id", "idalloc-controller", "name of the Lease")
 	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease; empty: that of the pod")
 	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
@@ -80,6 +82,7 @@ func newRoot() *cobra.Command {
 	f.IntVar(&o.webhook.Port, "webhook-port", 9443, "port of the webhook")
 	f.StringVar(&o.webhook.CertDir, "webhook-certificates", "", "directory of tls.crt and tls.key; empty: make them")
 	f.StringVar(&o.webhook.Image, "sidecar-image", "", "sidecar's image that the webhook injects")
+	root.AddCommand(newCheck())
 	cli.Program(root, version)
 	return root
 }
@@ -106,26 +109,29 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	caches, err := executor.CacheOptions(o.namespace, kinds)
+	caches, err := executor.CacheOptions(o.namespaces, kinds)
 	if err != nil {
 		return err
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme.Scheme, Logger: log, Cache: caches,
 		Metrics: server.Options{BindAddress: off}, HealthProbeBindAddress: off, // those of controller-runtime have no bounds
-		LeaderElection: o.elect, LeaderElectionID: "idalloc-controller", LeaderElectionNamespace: o.electionSpace, LeaderElectionReleaseOnCancel: true,
+		LeaderElection: o.elect, LeaderElectionID: o.electionID, LeaderElectionNamespace: o.electionSpace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
 	o.webhook.Namespace = namespace
+	if err := metrics.Registry.Register(executor.BuildInfo(version)); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
 	if err := o.serve(ctx, mgr); err != nil {
 		return err
 	}
 	if err := executor.Setup(ctx, mgr, config, kinds, missing, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
-	if err := executor.Permitted(ctx, mgr.GetAPIReader(), mapper, kinds, o.namespace, clock.RealClock{}); err != nil {
+	if err := executor.Permitted(ctx, mgr.GetAPIReader(), mapper, kinds, o.namespaces, clock.RealClock{}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"cmp"
+	"runtime"
 	"sync"
 	"time"
 
@@ -60,6 +61,13 @@ func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() boo
 		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
 		now:    now, pods: pods, leads: leads, waits: map[store.Ref][]heart.Wait{},
 	}
+}
+
+// BuildInfo is the metric that every program of idalloc has.
+func BuildInfo(version string) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "idalloc_build_info", Help: "Versions of Go and idalloc. The value is 1."}, []string{"goversion", "version"})
+	g.WithLabelValues(runtime.Version(), version).Set(1)
+	return g
 }
 
 // Describe implements prometheus.Collector.

@@ -45,6 +45,15 @@ func TestEachCauseOfARemovalHasAWord(t *testing.T) {
 	}
 }
 
+func TestTheVersionIsAMetric(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(BuildInfo("v1.2.3"))
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || families[0].GetName() != "idalloc_build_info" || families[0].GetMetric()[0].GetLabel()[1].GetValue() != "v1.2.3" {
+		t.Errorf("%v: metrics are %v", err, families)
+	}
+}
+
 // gauges returns the gated pods by reason, and the age of the oldest without one.
 func gauges(t *testing.T, m *Metrics) map[string]float64 {
 	t.Helper()

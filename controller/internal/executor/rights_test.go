@@ -23,9 +23,9 @@ type refuses struct {
 	until time.Time
 }
 
-func (r refuses) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	gvk := list.GetObjectKind().GroupVersionKind()
-	if gvk.Kind != r.kind+"List" || !r.until.IsZero() && !time.Now().Before(r.until) {
+func (r refuses) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	gvk, o := list.GetObjectKind().GroupVersionKind(), (&client.ListOptions{}).ApplyOptions(options)
+	if gvk.Kind != r.kind+"List" || o.Namespace != "shop" || !r.until.IsZero() && !time.Now().Before(r.until) {
 		return nil
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: gvk.Group}, "", errors.New("no role"))
@@ -40,7 +40,7 @@ func permitted(t *testing.T, server client.Reader) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Permitted(t.Context(), server, mapper, kinds, "shop", clock.RealClock{})
+	return Permitted(t.Context(), server, mapper, kinds, []string{"market", "shop"}, clock.RealClock{})
 }
 
 func TestARightThatIsMissingEndsTheControllerAndIsNamed(t *testing.T) {

@@ -44,8 +44,8 @@ const (
 	syncWithin = 2 * time.Minute
 )
 
-// CacheOptions returns what is watched, and what is kept of it. An empty namespace stands for all.
-func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
+// CacheOptions returns what is watched, and what is kept of it. No namespaces stand for all.
+func CacheOptions(namespaces []string, kinds Kinds) (cache.Options, error) {
 	there, wrong := labels.Parse(store.AssignLabel)
 	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", store.AssignLabel, store.AssignController, receipt.ByAgent))
 	if err = errors.Join(wrong, err); err != nil {
@@ -61,8 +61,11 @@ func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
 	for _, gvk := range kinds.owners() {
 		o.ByObject[metaOf(gvk)] = cache.ByObject{Transform: trimMeta}
 	}
-	if namespace != "" {
-		o.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	if len(namespaces) > 0 {
+		o.DefaultNamespaces = map[string]cache.Config{}
+	}
+	for _, namespace := range namespaces {
+		o.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	return o, nil
 }

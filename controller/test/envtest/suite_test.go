@@ -65,7 +65,11 @@ func controlAt(namespace string, clk clock.Clock, named ...string) {
 	Expect(err).NotTo(HaveOccurred())
 	kinds, missing, err := executor.KindsOf(mapper, named)
 	Expect(err).NotTo(HaveOccurred())
-	caches, err := executor.CacheOptions(namespace, kinds)
+	var only []string
+	if namespace != "" {
+		only = []string{namespace}
+	}
+	caches, err := executor.CacheOptions(only, kinds)
 	Expect(err).NotTo(HaveOccurred())
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme.Scheme, Logger: GinkgoLogr, Cache: caches, Metrics: server.Options{BindAddress: "0"}, Controller: options.Controller{SkipNameValidation: new(true)},

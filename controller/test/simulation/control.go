@@ -33,7 +33,7 @@ func Control(ctx context.Context, in world.Surroundings) error {
 	if err != nil {
 		return err
 	}
-	caches, err := executor.CacheOptions("", kinds)
+	caches, err := executor.CacheOptions(nil, kinds)
 	if err != nil {
 		return err
 	}
