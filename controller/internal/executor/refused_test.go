@@ -472,6 +472,33 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 	}
 }
 
+// A count that was refused and then went back is nothing that people must hear of.
+func TestARefusedCountThatWentBackIsForgotten(t *testing.T) {
+	c := newCluster(t)
+	scale := func(count int) {
+		c.api.Alone(func(s *server.Server) {
+			s.Change("deployments", worker, server.Writer{}, func(o object.Object) { o["spec"].(map[string]any)["replicas"] = int64(count) })
+		})
+		c.x.temper(c.ref).read = store.Owner{}
+	}
+	c.deployment(1, assignment.Slots{0: "a"})
+	c.runs("a", 0, 1)
+	c.passes(3)
+	c.refuses["a"] = true
+	scale(2)
+	if c.passes(3); len(c.events) != 2 {
+		t.Fatalf("of the refused count these Events tell: %q", c.events)
+	}
+	scale(1)
+	for range 100 {
+		c.passes(1)
+		c.clk.Step(7 * time.Second)
+	}
+	if len(c.events) != 2 {
+		t.Errorf("nothing is to be written on the pod, and these Events came: %q", c.events[2:])
+	}
+}
+
 // Another workload's writes hang, and have all slots.
 func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 	p := passOf(t, nil)
