@@ -68,6 +68,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	}
 	if p := n.pods[name]; p.live() {
 		n.tryWrite(ctx, s, p)
+		n.tryMap(ctx, s)
 	}
 	e := factsOf(n).explain(name, startOf(whole))
 	if p := n.pods[name]; e.ID == nil && !census.Finished(p.phase) {
