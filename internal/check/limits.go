@@ -21,8 +21,8 @@ import (
 // looks as it should does not limit the pod's account. It is empty if the change is refused, or if you may not act in the name of the account.
 func PolicyPasses(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) string {
 	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
-	err := tryPatch(ctx, s, Pod{pod.GetNamespace(), pod.GetName(), string(pod.GetUID()), account}, `{"metadata":{"labels":{"example.com/idalloc-probe":"x"}}}`)
-	if err != nil {
+	as, err := Pod{pod.GetNamespace(), pod.GetName(), string(pod.GetUID()), account}.As(s)
+	if err != nil || dryRun(ctx, as, pod.GetNamespace(), Object{store.Pods, pod.GetName()}, `{"metadata":{"labels":{"example.com/idalloc-probe":"x"}}}`) != nil {
 		return ""
 	}
 	return fmt.Sprintf("the admission policies do not limit service account %s: a dry run in its name changed a foreign label of pod %s. Either its Role lacks the mark "+
@@ -32,36 +32,39 @@ func PolicyPasses(ctx context.Context, s *store.Store, pod *unstructured.Unstruc
 // Pod is a pod and its service account.
 type Pod struct{ Namespace, Name, UID, Account string }
 
-// tryPatch patches a pod in a dry run in the name of the pod.
-func tryPatch(ctx context.Context, s *store.Store, pod Pod, patch string) error {
-	as, err := s.As("system:serviceaccount:"+pod.Namespace+":"+cmp.Or(pod.Account, "default"), map[string][]string{
-		"authentication.kubernetes.io/pod-name": {pod.Name}, "authentication.kubernetes.io/pod-uid": {pod.UID},
+// As returns a Store whose requests are made in the name of the pod. Errors: as of store.As.
+func (p Pod) As(s *store.Store) (*store.Store, error) {
+	return s.As("system:serviceaccount:"+p.Namespace+":"+cmp.Or(p.Account, "default"), map[string][]string{
+		"authentication.kubernetes.io/pod-name": {p.Name}, "authentication.kubernetes.io/pod-uid": {p.UID},
 	})
-	if err != nil {
-		return err
-	}
-	return dryRun(ctx, as, pod, patch)
 }
 
-func dryRun(ctx context.Context, s *store.Store, pod Pod, patch string) error {
-	_, err := s.Metadata.Resource(store.Pods).Namespace(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch),
+// Object names an object of the namespace of a Pod.
+type Object struct {
+	Resource schema.GroupVersionResource
+	Name     string
+}
+
+func dryRun(ctx context.Context, s *store.Store, namespace string, o Object, patch string) error {
+	_, err := s.Metadata.Resource(o.Resource).Namespace(namespace).Patch(ctx, o.Name, types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager})
 	return err
 }
 
-// WriteRefused returns the API server's sentence if admission refuses an update of a pod that changes nothing: it judges the pod as it is, so it refuses what
-// idalloc writes on it, too. It tries that in a dry run in the name of the account that writes there, or in yours if you may not do that. It is empty if
-// the update passes, or if you may not update the pod. It blocks for up to three requests.
-func WriteRefused(ctx context.Context, s *store.Store, pod Pod, byController bool) string {
+// WriteRefused returns the API server's sentence if admission refuses an update of an object that changes nothing: it judges the object as it is, so it refuses
+// what idalloc writes on it, too. It tries that in a dry run in the name of the account that writes there for this pod, or in yours if you may not do that. It is
+// empty if the update passes, or if you may not update the object. It blocks for up to three requests.
+func WriteRefused(ctx context.Context, s *store.Store, pod Pod, byController bool, o Object) string {
 	const nothing = "{}"
-	var err error
-	if as, wrong := s.As(controllerOf(ctx, s, pod.Namespace), nil); byController && wrong == nil {
-		err = dryRun(ctx, as, pod, nothing)
-	} else {
-		err = tryPatch(ctx, s, pod, nothing)
+	as, err := pod.As(s)
+	if byController {
+		as, err = s.As(controllerOf(ctx, s, pod.Namespace), nil)
+	}
+	if err == nil {
+		err = dryRun(ctx, as, pod.Namespace, o, nothing)
 	}
 	if store.ByRBAC(err) {
-		err = dryRun(ctx, s, pod, nothing)
+		err = dryRun(ctx, s, pod.Namespace, o, nothing)
 	}
 	var status apierrors.APIStatus
 	if store.ByRBAC(err) || !isRefused(err) || !errors.As(err, &status) {

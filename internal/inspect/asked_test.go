@@ -166,9 +166,9 @@ func TestVerifyDoesNotNeedToListLeases(t *testing.T) {
 	}
 }
 
-// refusing returns a Store of an API server that refuses updates of pods with this sentence, and the names in which they were tried. Without permitted, you may not
-// act in another name.
-func refusing(t *testing.T, sentence string, permitted bool, objects ...*unstructured.Unstructured) (s *store.Store, tried *[]string) {
+// refusing returns a Store of an API server that refuses updates of a resource with this sentence, and the names in which they were tried. Without permitted, you may
+// not act in another name.
+func refusing(t *testing.T, resource, sentence string, permitted bool, objects ...*unstructured.Unstructured) (s *store.Store, tried *[]string) {
 	t.Helper()
 	server := apifake.New(t)
 	for _, o := range objects {
@@ -176,7 +176,7 @@ func refusing(t *testing.T, sentence string, permitted bool, objects ...*unstruc
 	}
 	tried = &[]string{}
 	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPatch {
+		if r.Method != http.MethodPatch || path.Base(path.Dir(r.URL.Path)) != resource {
 			return false
 		}
 		if r.URL.Query().Get("dryRun") != metav1.DryRunAll {
@@ -197,23 +197,28 @@ func refusing(t *testing.T, sentence string, permitted bool, objects ...*unstruc
 func TestWhoRefusesWritesIsNamed(t *testing.T) {
 	const sentence = `pods "worker-b" is forbidden: ValidatingAdmissionPolicy 'newer' denied request: each pod needs a team`
 	held := assignment.State{Slots: assignment.Slots{0: "worker-a"}}
+	controller, own := "system:serviceaccount:idalloc-system:idalloc-controller", "system:serviceaccount:"+apifake.Namespace+":default"
 	for _, c := range []struct {
-		by, account string
-		permitted   bool
+		by, resource, account string
+		permitted             bool
 	}{
-		{receipt.ByController, "system:serviceaccount:idalloc-system:idalloc-controller", true},
-		{receipt.ByController, "system:serviceaccount:idalloc-system:idalloc-controller", false},
-		{receipt.ByAgent, "system:serviceaccount:" + apifake.Namespace + ":default", true},
-		{receipt.ByAgent, "system:serviceaccount:" + apifake.Namespace + ":default", false},
+		{receipt.ByController, "pods", controller, true},
+		{receipt.ByController, "pods", controller, false},
+		{receipt.ByAgent, "pods", own, true},
+		{receipt.ByAgent, "pods", own, false},
+		{receipt.ByController, "deployments", controller, true},
+		{receipt.ByAgent, "deployments", controller, true},
+		{"", "deployments", own, true},
+		{"", "deployments", own, false},
 	} {
 		pod := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
 		labels := pod.GetLabels()
-		labels[receipt.AssignLabel] = c.by
+		labels[receipt.AssignLabel], labels["pod-template-hash"] = c.by, "5d9"
 		pod.SetLabels(labels)
-		s, tried := refusing(t, sentence, c.permitted,
-			apifake.Assigned(2, held), replicaSet(nil), below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), pod)
+		s, tried := refusing(t, c.resource, sentence, c.permitted,
+			apifake.Assigned(2, held), replicaSet(nil), apifake.Holding("worker-a", 0), pod)
 		e, err := Explain(t.Context(), s, apifake.Namespace, "worker-b")
-		if err != nil || !strings.Contains(e.Text(), sentence) || strings.Contains(e.Text(), "idalloc has written nothing") || strings.Contains(e.Text(), "has proposed nothing") {
+		if err != nil || !strings.Contains(e.Text(), sentence) || c.resource == "pods" && (strings.Contains(e.Text(), "idalloc has written nothing") || strings.Contains(e.Text(), "has proposed nothing")) {
 			t.Errorf("%+v: %v\n%s", c, err, e.Text())
 		}
 		report, err := Verify(t.Context(), s, store.Ref{APIVersion: apifake.Apps, Kind: apifake.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})

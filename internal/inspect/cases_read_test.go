@@ -71,6 +71,7 @@ func (s *scene) terms() cases.Terms {
 			s.refused = map[string]string{name: why}
 			return nil
 		},
+		"map refused":      cases.Text(&s.mapRefused),
 		"renewals refused": s.readRefused,
 		"lease":            s.readLease,
 		"leases denied":    cases.Just(func() { s.leases = leases{denied: errors.New("no")} }),

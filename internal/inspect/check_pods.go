@@ -108,11 +108,15 @@ func untold(f *facts) []about {
 	return []about{{pod: pods[0], with: words{"pods": few(pods), theTime: short(f.now.Sub(newest))}}}
 }
 
-// refusedWrites finds pods that cannot be written.
+// refusedWrites finds pods that cannot be written, and the map if it cannot.
 func refusedWrites(f *facts) []about {
-	return f.each(func(p pod) (words, bool) {
-		return words{"why": strings.TrimSuffix(f.refused[p.Name], ".")}, f.refused[p.Name] != ""
+	found := f.each(func(p pod) (words, bool) {
+		return words{"what": "pod " + p.Name, "why": strings.TrimSuffix(f.refused[p.Name], "."), "else": ", or run " + f.deletion(p.Name)}, f.refused[p.Name] != ""
 	})
+	if why := strings.TrimSuffix(f.mapRefused, "."); why != "" {
+		found = append(found, about{with: words{"what": f.owner.String(), "why": why, "else": ": until then no pod gets a new id"}})
+	}
+	return found
 }
 
 // misled finds agents to which the controller proposes something of another owner.

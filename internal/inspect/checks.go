@@ -62,7 +62,7 @@ func findings() []row {
 		{NotTaken, untaken(false), "the assignment has given id {id} to pod {pod} for {since} at least, and the pod has not locked it. See the log of idalloc in the pod: " +
 			"it may not reach the API server. Otherwise an admission webhook or policy removes its receipt. If the pod is of no use, run {delete}."},
 		{NotGiven, untaken(true), "the assignment has given id {id} to pod {pod} for {since} at least, and idalloc-controller has not given it to the pod. See " + checks + "."},
-		{WriteRefused, refusedWrites, "the API server refuses what idalloc writes on pod {pod}: {why}. Exempt idalloc's keys from that rule, or run {delete}."},
+		{WriteRefused, refusedWrites, "the API server refuses what idalloc writes on {what}: {why}. Exempt idalloc's keys from that rule{else}."},
 		{OtherOwner, otherOwners, "pod {pod} is a pod of {owner}, and its receipt for {other} says that it {does}. idalloc in the pod stops its work there and claims an id here, " +
 			"within seconds. An agent keeps its id until it is replaced. If it stays, see its log, and run {delete}."},
 		{Stranded, stranded, "pod {pod} is a pod of {owner}. It gave its id of {other} up {since} ago, and has not come here. See its log: perhaps the Role of its account does not " +

@@ -68,6 +68,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	}
 	if p := n.pods[name]; p.live() {
 		n.tryWrite(ctx, s, p)
+		n.tryMap(ctx, s)
 	}
 	e := factsOf(n).explain(name, startOf(whole))
 	if p := n.pods[name]; e.ID == nil && !census.Finished(p.phase) {
@@ -101,6 +102,10 @@ func (f *facts) explain(name string, start []string) Explanation {
 			e.ID, e.Verdict = nil, fmt.Sprintf("the pod is fenced: it keeps id %d of %s until another pod takes it, and its program has no id", id, f.owner)
 		}
 		e.Reasons = slices.Concat(f.outlook(p, id), start, f.found(name, false))
+	case p.byAgent && p.elsewhere.State == receipt.Locks && f.strays(p):
+		e.Verdict = fmt.Sprintf("the pod works under id %d of %s, its former owner, and keeps that id until it is replaced, or until %s proposes another one to it",
+			p.elsewhere.Share.ID, p.elsewhere.Owner, f.owner)
+		e.Reasons = slices.Concat(start, f.found(name, false))
 	case named && f.proposed(id):
 		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s; that takes a moment", f.owner, id, p.lacking(id))
 		// The first receipt of a strict pod comes after its Lease, so one that waits for that may have none.

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -51,8 +50,7 @@ func (h *holding) tryRenewals(ctx context.Context, s *store.Store) map[int]strin
 	ids := h.unrenewed()
 	for _, id := range ids[:min(len(ids), mostTried)] {
 		p := h.pods[h.leases.held[id].Pod]
-		account := "system:serviceaccount:" + h.owner.Namespace + ":" + cmp.Or(p.account, "default")
-		as, err := s.As(account, map[string][]string{"authentication.kubernetes.io/pod-name": {p.Name}, "authentication.kubernetes.io/pod-uid": {p.UID}})
+		as, err := h.writer(p).As(s)
 		if err != nil {
 			break
 		}

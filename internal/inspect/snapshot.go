@@ -38,6 +38,8 @@ type snapshot struct {
 	copied string
 	// refused is why the API server refuses writes on pods, by their names. It has only pods that were tried.
 	refused map[string]string
+	// mapRefused is why the API server refuses writes of the map, empty if it does not or was not asked.
+	mapRefused string
 	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one, and a further kind gives them any names.
 	adopted map[string]bool
 	// frozen is a ReplicaSet for which the controller waits, because it was made by the same Deployment and has another owner. It is empty if there is none.
@@ -222,9 +224,24 @@ func (n *snapshot) tryWrites(ctx context.Context, s *store.Store) {
 }
 
 func (n *snapshot) tryWrite(ctx context.Context, s *store.Store, p pod) {
-	if why := check.WriteRefused(ctx, s, check.Pod{Namespace: n.owner.Namespace, Name: p.Name, UID: p.UID, Account: p.account}, p.byController); why != "" {
+	if why := check.WriteRefused(ctx, s, n.writer(p), p.byController, check.Object{Resource: store.Pods, Name: p.Name}); why != "" {
 		n.refused[p.Name] = why
 	}
+}
+
+// tryMap finds out, if a pod waits that the map does not name, whether the map cannot be written.
+func (n *snapshot) tryMap(ctx context.Context, s *store.Store) {
+	for _, p := range holdingOf(*n).waiters {
+		if _, named := n.owner.Record.State.Slots.Of(p.Name); !named {
+			n.mapRefused = check.WriteRefused(ctx, s, n.writer(p), p.assign() != "", check.Object{Resource: n.owner.GVR(), Name: n.owner.Name})
+			return
+		}
+	}
+}
+
+// writer is a pod for whom a dry run is tried.
+func (n snapshot) writer(p pod) check.Pod {
+	return check.Pod{Namespace: n.owner.Namespace, Name: p.Name, UID: p.UID, Account: p.account}
 }
 
 // finished reports whether a Job is Complete or Failed, according to its conditions.

@@ -29,6 +29,7 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 			return Report{}, err
 		}
 		now.tryWrites(ctx, s)
+		now.tryMap(ctx, s)
 		report := reportOf(factsOf(now))
 		if report.OK || reads == mostReads || now.rollout.resourceVersion == now.owner.ResourceVersion {
 			return report, nil

@@ -45,6 +45,7 @@ type write struct {
 func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left func(sent int) bool) {
 	var under sync.WaitGroup
 	defer under.Wait()
+	own := make(chan struct{}, (3*cap(slots)+3)/4) // if these writes hang, others go on
 	for i, w := range all {
 		if p.over() || left != nil && left(i) {
 			return
@@ -52,13 +53,14 @@ func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left
 		if !p.due(w) {
 			continue
 		}
+		own <- struct{}{} // each write ends by its own time
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		under.Go(func() {
-			defer func() { <-slots }()
+			defer func() { <-slots; <-own }()
 			p.writeOne(ctx, w)
 		})
 	}

@@ -18,6 +18,9 @@ func (p *pass) probe(ctx context.Context, d heart.Decision) (bool, error) {
 	for _, b := range d.Propose {
 		written[b.Pod] = true
 	}
+	for _, b := range d.Publish {
+		written[b.Pod] = true
+	}
 	var all []write
 	for i := range p.world.Pods {
 		q := &p.world.Pods[i]
@@ -26,6 +29,8 @@ func (p *pass) probe(ctx context.Context, d heart.Decision) (bool, error) {
 			continue
 		}
 		switch w := (write{pod: q.Name, step: of}); {
+		case of == stepCount: // the count went back to what the pod knows
+			delete(p.temper.attempts, attempted{p.metas[q.Name].UID, of})
 		case q.Agent:
 			next := q.Proposal
 			next.UID, next.Count = q.UID, next.Count+1

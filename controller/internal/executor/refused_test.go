@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,6 +20,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -470,6 +472,62 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 	if c.passes(1); c.on("a", store.CountKey) != "2" {
 		t.Errorf("once it can be written, pod a was told the count %q", c.on("a", store.CountKey))
 	}
+}
+
+// A count that was refused and then went back is nothing that people must hear of.
+func TestARefusedCountThatWentBackIsForgotten(t *testing.T) {
+	c := newCluster(t)
+	scale := func(count int) {
+		c.api.Alone(func(s *server.Server) {
+			s.Change("deployments", worker, server.Writer{}, func(o object.Object) {
+				if err := unstructured.SetNestedField(o, int64(count), "spec", "replicas"); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		c.x.temper(c.ref).read = store.Owner{}
+	}
+	c.deployment(1, assignment.Slots{0: "a"})
+	c.runs("a", 0, 1)
+	c.passes(3)
+	c.refuses["a"] = true
+	scale(2)
+	if c.passes(3); len(c.events) != 2 {
+		t.Fatalf("of the refused count these Events tell: %q", c.events)
+	}
+	scale(1)
+	for range 100 {
+		c.passes(1)
+		c.clk.Step(7 * time.Second)
+	}
+	if len(c.events) != 2 {
+		t.Errorf("nothing is to be written on the pod, and these Events came: %q", c.events[2:])
+	}
+}
+
+// The writes on a workload's pods hang, as behind a webhook.
+func TestAWorkloadWhoseWritesHangLeavesRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots, hangs := make(chan struct{}, 4), make(chan struct{})
+		c := newCluster(t)
+		p := &pass{Executor: c.x, ref: c.ref, temper: c.x.temper(c.ref), metas: map[string]*podMeta{}, written: map[string]*podMeta{}, log: logr.Discard()}
+		names := []string{"a", "b", "c", "d", "e"}
+		all := make([]write, 0, len(names))
+		for _, name := range names {
+			p.metas[name] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+			all = append(all, write{pod: name, step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
+				<-hangs
+				return nil, store.ErrGone
+			}})
+		}
+		go p.write(t.Context(), slots, all, nil)
+		synctest.Wait()
+		if len(slots) != 3 {
+			t.Errorf("%d of 4 slots are taken", len(slots))
+		}
+		close(hangs)
+		synctest.Wait()
+	})
 }
 
 // Another workload's writes hang, and have all slots.

@@ -2,6 +2,7 @@ package heart
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -76,8 +77,13 @@ func (v *view) reason(p *pod) Reason {
 	return ReasonRollout
 }
 
-// stuck reports whether the rolling update does not go on by itself: no pod of an older revision hands its id over, may be removed, or ends.
+// stuck reports whether the rolling update does not go on by itself: no pod of an older revision hands its id over, may be removed, or ends. A lost one does
+// neither, and no other strategy would mend that.
 func (v *view) stuck() bool {
 	o, h := v.w.Owner, v.d.Plan.HandOver
-	return o.Replaces && o.Blocks && !o.Paused && (v.kept || o.Limit <= 0) && h.Older > 0 && h.Able == 0 && h.UnderWay == 0
+	older := func(p *pod) bool {
+		_, has := v.holds(p)
+		return has && !v.current(p) && !p.Lost(v.w.Now)
+	}
+	return slices.ContainsFunc(v.pods, older) && o.Replaces && o.Blocks && !o.Paused && (v.kept || o.Limit <= 0) && h.Older > 0 && h.Able == 0 && h.UnderWay == 0
 }
