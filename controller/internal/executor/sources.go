@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -115,18 +116,31 @@ func (x *Executor) controls(ctx context.Context, c *metav1.OwnerReference, names
 // locksFor returns the owner that the pod's receipt is for. If that cannot be read, the pod's label still tells this owner from others that this process has
 // reconciled.
 func (x *Executor) locksFor(pod metav1.Object) (ref store.Ref, known bool) {
+	refs := x.heldUp(pod)
+	if _, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); len(refs) != 1 || err != nil && pod.GetLabels()[receipt.OwnerLabel] == "" {
+		return store.Ref{}, false
+	}
+	return refs[0], true
+}
+
+// heldUp are the owners whose slots and partitions the pod's receipt may lock. One that cannot be read, without a label, may lock those of any owner.
+func (x *Executor) heldUp(pod metav1.Object) (refs []store.Ref) {
 	if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil {
-		return x.kinds.parse(r.Owner, pod.GetNamespace())
+		if ref, known := x.kinds.parse(r.Owner, pod.GetNamespace()); known {
+			refs = append(refs, ref)
+		}
+		return refs
 	}
 	label := pod.GetLabels()[receipt.OwnerLabel]
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for ref := range x.tempers {
-		if label != "" && ref.Namespace == pod.GetNamespace() && assignment.OwnerLabelValue(ref.String()) == label {
-			return ref, true
+		if ref.Namespace == pod.GetNamespace() && (label == "" || assignment.OwnerLabelValue(ref.String()) == label) {
+			refs = append(refs, ref)
 		}
 	}
-	return store.Ref{}, false
+	slices.SortFunc(refs, func(a, b store.Ref) int { return strings.Compare(a.String(), b.String()) })
+	return refs
 }
 
 // pods has the owner of each pod reconciled that changes.
@@ -137,7 +151,7 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			add(ctx, q, e.Object)
 			// A slot of it comes free, whatever became of the pod's controllers and of its receipt.
-			if ref, known := x.locksFor(e.Object); known {
+			for _, ref := range x.heldUp(e.Object) {
 				q.Add(ref)
 			}
 			if ref, known := x.kinds.parse(former(e.Object.Annotations[store.IdentityKey]), e.Object.Namespace); known {

@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -103,6 +105,26 @@ func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
 		if got := x.ownerOfPod(t.Context(), pod); got != want {
 			t.Errorf("a pod with the label of %s is %v's, want %v", owner, got, want)
 		}
+	}
+}
+
+// Another client made the receipt of a pod unreadable and removed its label. Whatever waits for its locks goes on when the pod is gone.
+func TestAPodThatMayLockAnythingIsMissedByAllOwnersOfItsNamespace(t *testing.T) {
+	here, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
+	beside, _ := store.NewRef(appsV1, store.StatefulSet, "shop", "other")
+	elsewhere, _ := store.NewRef(appsV1, store.Deployment, "bank", worker)
+	x := &Executor{tempers: map[store.Ref]*temper{here: {}, beside: {}, elsewhere: {}}, cache: pods{}}
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[store.Ref]())
+	defer q.ShutDown()
+	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, OwnerReferences: controlledBy("gone", store.ReplicaSet)}}
+	x.pods().Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: gone}, q)
+	heard := map[store.Ref]bool{}
+	for range q.Len() {
+		ref, _ := q.Get()
+		heard[ref] = true
+	}
+	if !heard[here] || !heard[beside] || heard[elsewhere] {
+		t.Errorf("heard of %v", heard)
 	}
 }
 
