@@ -95,11 +95,12 @@ func (a *Allocator) overdue(ctx context.Context) (lists bool, err error) {
 	return !by.IsZero() && !a.clock.Now().Before(by), nil
 }
 
-// keeps reports whether the process keeps what it works on although the controller names another owner: that one proposes the same slot, or none so far.
-// So a workload that is deleted without its pods, and made again, stops no work.
+// keeps reports whether the process keeps what it works on although the controller names another owner: that one proposes the same, or nothing so far, and no
+// pod asks for the slot. So a workload that is deleted without its pods, and made again, stops no work.
 func (a *Allocator) keeps() bool {
-	proposed := a.view.told.Share
-	return a.agent && a.view.state == other && !a.tenure.Working.Empty() && (proposed.Empty() || proposed.ID == a.tenure.Lock.Share.ID)
+	told, has := a.view.told, a.tenure.Lock.Share
+	same := told.Share.ID == has.ID && (!a.o.Divides || told.Share.Of == 0 || told.Share.Partitions.Minus(told.Yield).Equal(has.Partitions))
+	return a.agent && a.view.state == other && !a.tenure.Working.Empty() && (told.Share.Empty() || same) && told.Requester == ""
 }
 
 // mayName reports whether this process may write a receipt of its owner. The policy permits an agent the owner that the controller wrote on the pod, and

@@ -318,6 +318,23 @@ func TestAnAgentKeepsItsSlotWhileAnotherOwnerProposesTheSame(t *testing.T) {
 	b.until("that it gives a slot above the count", func(now map[string]identity.Identity) bool { return !now[agent].Assigned() })
 }
 
+// Otherwise a rolling update without surplus would wait for ever.
+func TestAnAgentHandsOverTheSlotThatItKeepsOfAFormerOwner(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.start(agent, nil)
+	b.tell(3, receipt.Share{ID: 2}, nil)
+	b.until("its id", has(2))
+	other := func(p *receipt.Proposal) { p.Owner.Kind, p.Owner.Name = "ReplicaSet", "worker-1" }
+	b.tell(4, receipt.Share{ID: 2}, other)
+	b.until("the count", func(now map[string]identity.Identity) bool { return now[agent].Assigned() && now[agent].Count == 4 })
+	b.tell(4, receipt.Share{ID: 2}, func(p *receipt.Proposal) {
+		other(p)
+		p.Requester = "p7"
+	})
+	b.until("that it gives the slot", func(now map[string]identity.Identity) bool { return !now[agent].Assigned() })
+}
+
 // It would be a receipt of no owner, which the policy refuses.
 func TestAnAgentThatWasToldNothingEndsWithoutAWrite(t *testing.T) {
 	b := newBench(t, 3)

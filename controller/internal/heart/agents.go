@@ -154,6 +154,7 @@ func (v *view) offer(p *pod) receipt.Proposal {
 		return out
 	}
 	out.Share, out.Yield = v.offers.At(mine, id)
+	mine.Locked = p.Receipt.Share // a slot of a former owner can be asked for, too
 	if by := v.offers.Requester(mine); by != "" && v.sound(by, p) {
 		out.Requester = by
 	}
