@@ -41,7 +41,7 @@ var _ = Describe("An upgrade", Serial, Ordered, Label("upgrade"), func() {
 	BeforeAll(func(ctx SpecContext) {
 		newer.image = image
 		controllerByManifests(ctx)                                                              // it goes at the end
-		DeferCleanup(func(ctx SpecContext) { newer.applyPolicies(ctx) }, NodeTimeout(patience)) //nolint:contextcheck // a cleanup has a context of its own
+		DeferCleanup(func(ctx SpecContext) { newer.applyPolicies(ctx) }, NodeTimeout(patience))
 	}, NodeTimeout(patience))
 
 	policies := part{name: "the policies", to: func(ctx context.Context, b build, _ []*workload) { b.applyPolicies(ctx) }}
