@@ -40,7 +40,7 @@ var _ = Describe("An upgrade", Serial, Ordered, Label("upgrade"), func() {
 	newer := build{config: "../../config", controller: os.Getenv("E2E_CONTROLLER")}
 	BeforeAll(func(ctx SpecContext) {
 		newer.image = image
-		controllerByManifests(ctx)                                                              // it goes at the end
+		controllerByManifests(ctx) // it goes at the end
 		DeferCleanup(func(ctx SpecContext) { newer.applyPolicies(ctx) }, NodeTimeout(patience))
 	}, NodeTimeout(patience))
 
