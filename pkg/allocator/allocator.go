@@ -150,8 +150,8 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 		return err
 	}
-	if s := a.tenure.Lock.State; a.tenure.Known && (s == receipt.Waits || s == receipt.None) && a.pod.DeletionTimestamp == nil && a.ref.Name != "" {
-		// without a receipt it also counts as a waiter, unless its pod is being deleted, or is an agent that was told of no owner
+	if s := a.tenure.Lock.State; a.tenure.Known && (s == receipt.Waits || s == receipt.None) && a.pod.DeletionTimestamp == nil {
+		// without a receipt it also counts as a waiter, unless its pod is being deleted
 		_ = a.write(ctx, duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()}) // tried once: no plan gives it a slot from now on
 	}
 	return nil

@@ -121,10 +121,11 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	case duty.Secure:
 		return a.secure(ctx, next.Share)
 	case duty.Write:
-		if !a.mayName() {
+		err := a.write(ctx, next.Lock)
+		if errors.Is(err, errUntold) {
 			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.NoSlot}, turn, at)
 		}
-		return a.write(ctx, next.Lock)
+		return err
 	case duty.List:
 		if by := a.confirmedBy(); a.clock.Now().Before(by) {
 			a.wait.why = "idalloc-controller to confirm the lock"

@@ -37,6 +37,9 @@ type contest struct {
 // errOtherOwner means that another object owns this pod now.
 var errOtherOwner = errors.New("another object owns the pod")
 
+// errUntold means that no policy permits an agent to write a receipt of its owner, because the controller does not name that owner on its pod.
+var errUntold = errors.New("idalloc-controller does not name the owner on the pod")
+
 // getPod reads the own pod. The API server does not accept the token of a pod that is gone, so where the stream says that it is gone, no other
 // answer is to be had. Errors: ErrPodGone, or as of store.Store.
 func (a *Allocator) getPod(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
@@ -114,6 +117,9 @@ func (a *Allocator) hurt() {
 
 // write swaps the receipt (T2).
 func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
+	if !a.mayName() {
+		return errUntold
+	}
 	next := receipt.Receipt{
 		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(a.tenure.Lock, lock, a.receipt().Rank, a.clock.Now()),
 		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.tenure.Strict && lock.State == receipt.Locks,
