@@ -1,6 +1,8 @@
 package world
 
 import (
+	"time"
+
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -34,9 +36,27 @@ func (w *World) judged(write server.Write) string {
 		by.Agent = pod != nil && IsAgent(pod.Object)
 	}
 	says := w.Policies(by, write)
+	if by.Agent && w.raced(by, says) {
+		return says
+	}
 	if says != "" {
 		w.Forbidden = append(w.Forbidden, write.Operation+" of "+write.Kind.Resource+" "+write.Name+" by "+w.Serving.ID+": "+says)
 		w.Step("a policy refuses", w.Forbidden[len(w.Forbidden)-1])
 	}
 	return says
+}
+
+// raced reports whether an agent's write may have been refused because another program changed what the controller says on the pod while it was under
+// way. The agent hears of that, and does not write it again.
+func (w *World) raced(by Account, says string) bool {
+	const hears = 10 * time.Minute
+	first, again := w.refused[by]
+	switch {
+	case says == "":
+		delete(w.refused, by)
+		return false
+	case !again:
+		w.refused[by], first = w.Now(), w.Now()
+	}
+	return w.Now()-first < hears
 }

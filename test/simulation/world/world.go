@@ -45,9 +45,10 @@ type World struct {
 	// Policies judge what is written, if they are not nil, and Forbidden is what they refused.
 	Policies  Policies
 	Forbidden []string
-	Serving   *Process // whose request is carried out
-	Evicting  bool     // it is for an eviction
-	Sent      int      // the number of that request: it grows with each that is sent
+	refused   map[Account]time.Duration // since when an agent's writes are refused
+	Serving   *Process                  // whose request is carried out
+	Evicting  bool                      // it is for an eviction
+	Sent      int                       // the number of that request: it grows with each that is sent
 
 	Faults map[string]int // how often each happened
 	Down   bool           // the server cannot be reached
@@ -113,7 +114,7 @@ func firstVersions() []int64 {
 func New(seed uint64, p profile.Profile) *World {
 	w := &World{
 		Seed: seed, History: newHistory(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
-		Faults: map[string]int{}, Woes: Woes{Hangs: map[int]bool{}},
+		Faults: map[string]int{}, refused: map[Account]time.Duration{}, Woes: Woes{Hangs: map[int]bool{}},
 	}
 	w.Network = Network{Slower: 1}
 	w.bound = w.Dice("bound tokens").Chance(0.7)
