@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,24 @@ func controllerCases() {
 		w.held(ctx, 3)
 		w.restart(ctx)
 		w.held(ctx, 3)
+	}, SpecTimeout(3*patience))
+
+	It("updates all pods although a policy refuses what is written on one of them, and says which policy", func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, assigned, byDefault)
+		w.apply(ctx)
+		pod := w.held(ctx, 3)[1]
+		w.refuse(ctx, "pods", pod)
+		w.scale(ctx, "4")
+		Eventually(func(g Gomega, ctx context.Context) {
+			g.Expect(w.assignment(ctx, g)).To(HaveLen(4))
+			g.Expect(w.kubectl(ctx, "get", "events", "--field-selector=reason=WriteRefused,involvedObject.name="+pod)).To(ContainSubstring(another))
+			code, says := w.verdict(ctx, "deployment/"+name)
+			g.Expect(code).NotTo(BeZero())
+			g.Expect(says).To(And(ContainSubstring(pod), ContainSubstring(another)))
+			g.Expect(w.explained(ctx, pod)).To(ContainSubstring(another))
+		}).WithContext(ctx).Should(Succeed())
+		w.restart(ctx)
+		Expect(w.held(ctx, 4)).NotTo(ContainElement(pod))
 	}, SpecTimeout(3*patience))
 
 	DescribeTable("moves from the sidecar to the controller and back while pods are deleted, and no id is used twice", func(ctx SpecContext, e example, strategy change) {
@@ -209,6 +228,45 @@ func lostUpdates() {
 			w.held(ctx, n)
 		}
 	}, SpecTimeout(2*lostPatience+3*patience))
+}
+
+// another is the policy of another tool.
+const another = "another-tool"
+
+// refuse installs a policy of another tool that refuses updates of pods or Leases of the namespace, by name if one is given, until the spec ends or
+// permit is called.
+func (w *workload) refuse(ctx context.Context, resource, only string) (permit func(ctx context.Context)) {
+	GinkgoHelper()
+	condition := "request.namespace == '" + w.namespace + "'"
+	if only != "" {
+		condition += " && request.name == '" + only + "'"
+	}
+	meta := metav1.ObjectMeta{Name: another}
+	_, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule:       admissionv1.Rule{APIGroups: []string{"", "coordination.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+			}}}},
+			MatchConditions: []admissionv1.MatchCondition{{Name: "these", Expression: condition}},
+			Validations:     []admissionv1.Validation{{Expression: "false", Message: "not with this tool"}},
+		},
+	}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	_, err = client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: another, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	permit = func(ctx context.Context) {
+		Expect(w.kubectl(ctx, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", another, "--ignore-not-found")).Error().NotTo(HaveOccurred())
+	}
+	DeferCleanup(func(ctx SpecContext) { permit(ctx) }, NodeTimeout(patience)) //nolint:contextcheck // a cleanup has a context of its own
+	Eventually(func(ctx context.Context) error {
+		_, err := w.kubectl(ctx, "label", resource, "--all", "example.com/probe=yes", "--dry-run=server")
+		return err
+	}).WithContext(ctx).Should(MatchError(ContainSubstring(another)))
+	return permit
 }
 
 // byDefault leaves the strategy to Kubernetes.

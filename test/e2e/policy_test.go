@@ -64,6 +64,24 @@ func as(ctx context.Context, pod *corev1.Pod) kubernetes.Interface {
 	return of
 }
 
+var _ = Describe("A policy of another tool", Serial, func() {
+	It("that refuses the renewals of strict pods is named where people look, and they have their ids again without it", func(ctx SpecContext) {
+		w := prepare(ctx, linked, 2, strictly)
+		w.apply(ctx)
+		pod := w.held(ctx, 2)[1]
+		permit := w.refuse(ctx, "leases", "")
+		Eventually(func(g Gomega, ctx context.Context) {
+			g.Expect(w.kubectl(ctx, "get", "events", "--field-selector=reason=RenewalRefused,involvedObject.name="+pod)).To(ContainSubstring(another))
+			code, says := w.verdict(ctx, "deployment/"+name)
+			g.Expect(code).NotTo(BeZero())
+			g.Expect(says).To(And(ContainSubstring(pod), ContainSubstring(another)))
+			g.Expect(w.explained(ctx, pod)).To(ContainSubstring(another))
+		}).WithContext(ctx).Should(Succeed())
+		permit(ctx)
+		w.held(ctx, 2)
+	}, SpecTimeout(3*patience))
+})
+
 var _ = Describe("The admission policy", func() {
 	It("lets a pod's token write idalloc's keys on the pod and its workload, and nothing else", Label(mainFlow), func(ctx SpecContext) {
 		w, _ := startLinked(ctx, 2)
