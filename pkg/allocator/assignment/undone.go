@@ -9,8 +9,8 @@ func (s State) Undone(is, next State) bool {
 	was, now, then := s.entries(), is.entries(), next.entries()
 	again := func(name string) bool {
 		before, after := now[name], then[name]
-		if after.slot != 0 && before == (entry{asks: after.slot}) {
-			return false // it has what it asked for
+		if after.slot != 0 && before == (entry{asks: after.slot}) && was[name].slot != after.slot {
+			return false // it gets what it asks for, for the first time
 		}
 		return was[name] != before && before != after
 	}

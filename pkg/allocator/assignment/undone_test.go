@@ -25,6 +25,7 @@ func TestUndone(t *testing.T) {
 		"what others asked for is given":        {asks(nil), asks(Slots{1: "b"}), slots(Slots{0: "a", 1: "b"}), false},
 		"others ask for a pod that has a slot":  {asks(nil), asks(Slots{1: "a"}), asks(nil), true},
 		"others ask for what the pod has":       {asks(nil), asks(Slots{0: "a"}), asks(nil), true},
+		"what was given is asked for again":     {slots(Slots{0: "a"}), State{Handover: Slots{0: "a"}}, slots(Slots{0: "a"}), true},
 		"a pod that asks gets another slot":     {asks(nil), asks(Slots{1: "b"}), slots(Slots{0: "a", 2: "b"}), true},
 		"a request is for the slot of the name": {asks(Slots{0: "b"}), asks(Slots{1: "b"}), asks(Slots{0: "b"}), true},
 	} {
