@@ -205,10 +205,12 @@ func (g *progress) deadNames() map[string]time.Duration {
 	return out
 }
 
-// anyStrict reports whether a process runs in strict mode and hears of the count: others may not touch Leases.
+// anyStrict reports whether a process runs in strict mode under the owner and hears of the count: others may not touch Leases, and a process that works under
+// a former owner knows nothing of them.
 func (g *progress) anyStrict() bool {
 	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool {
-		return p.FenceAfter > 0 && p.Belief() != nil && !g.w.IsDeaf(p, soonEnough)
+		v := g.w.Server.Get(object.Pods, p.Pod)
+		return p.FenceAfter > 0 && p.Belief() != nil && !g.w.IsDeaf(p, soonEnough) && v != nil && g.judge.receipt(v).State == receipt.Locks
 	})
 }
 
