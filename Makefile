@@ -88,11 +88,6 @@ build-controller: ## Build bin/idalloc-controller (see config/controller).
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo
 
-.PHONY: picture
-picture: ## Record the demo again, and draw the picture of it that README.md shows.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo >docs/figures/demo.txt
-	go run ./hack/demo -picture <docs/figures/demo.txt >docs/figures/demo.svg
-
 .PHONY: reference
 reference: ## Make docs/reference.md and docs/messages.md from the code.
 	go run ./hack/reference

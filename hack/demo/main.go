@@ -12,9 +12,7 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -22,19 +20,6 @@ import (
 )
 
 func main() {
-	svg := flag.Bool("picture", false, "write a picture of the output that is on standard input, as SVG, and show nothing")
-	flag.Parse()
-	if *svg {
-		output, err := io.ReadAll(os.Stdin)
-		if err == nil {
-			_, err = os.Stdout.WriteString(picture(string(output)))
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "demo:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the demo at once; what it started dies with it
 	err := run(ctx, &display{out: os.Stdout, clock: time.Now(), printed: map[string]row{}})
