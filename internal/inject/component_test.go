@@ -94,19 +94,20 @@ func TestTheGatedComponentMakesWhatInjectMakes(t *testing.T) {
 	template := func(kind, pod string) string {
 		return "apiVersion: " + kind + "\nmetadata: {name: w}\nspec: {template: {metadata: {labels: {app: w}}, spec: {" + pod + "}}}\n"
 	}
+	component, both := []string{"gated"}, []string{"gated", "gated/init"}
 	const deployment, unlike = "apps/v1\nkind: Deployment", "apps/v1\nkind: DaemonSet"
 	for _, tc := range []struct {
 		name, manifests string
 		components      []string
 	}{
-		{"a Deployment", template(deployment, two+", volumes: [{name: data, emptyDir: {}}]"), []string{"gated"}},
-		{"a Deployment with another gate", template(deployment, "schedulingGates: [{name: a/b}], "+two), []string{"gated"}},
-		{"a StatefulSet", template("apps/v1\nkind: StatefulSet", two), []string{"gated"}},
-		{"a Job", template("batch/v1\nkind: Job", two), []string{"gated"}},
-		{"init containers", template(deployment, first+two), []string{"gated", "gated/init"}},
-		{"several", template(deployment, first+two) + "---\n" + template("batch/v1\nkind: Job", first+two), []string{"gated", "gated/init"}},
+		{"a Deployment", template(deployment, two+", volumes: [{name: data, emptyDir: {}}]"), component},
+		{"a Deployment with another gate", template(deployment, "schedulingGates: [{name: a/b}], "+two), component},
+		{"a StatefulSet", template("apps/v1\nkind: StatefulSet", two), component},
+		{"a Job", template("batch/v1\nkind: Job", two), component},
+		{"init containers", template(deployment, first+two), both},
+		{"several", template(deployment, first+two) + "---\n" + template("batch/v1\nkind: Job", first+two), both},
 		{"what has it", template(deployment, "containers: [{name: main, env: [{name: IDALLOC_ID, "+
-			"valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['idalloc.dev/id']\"}}}, {name: X, value: $(IDALLOC_ID)}]}]"), []string{"gated"}},
+			"valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['idalloc.dev/id']\"}}}, {name: X, value: $(IDALLOC_ID)}]}]"), component},
 	} {
 		injected, _, err := inject.Stream(tc.manifests, inject.Options{All: true, By: inject.ByController})
 		if err != nil {
@@ -117,7 +118,7 @@ func TestTheGatedComponentMakesWhatInjectMakes(t *testing.T) {
 			t.Errorf("%s: the component makes\n%s\nand inject\n%s", tc.name, got, want)
 		}
 	}
-	if got := kustomize(t, template(unlike, two), "gated"); strings.Contains(got, "idalloc") {
+	if got := kustomize(t, template(unlike, two), component...); strings.Contains(got, "idalloc") {
 		t.Errorf("a DaemonSet becomes\n%s", got)
 	}
 }
@@ -125,7 +126,7 @@ func TestTheGatedComponentMakesWhatInjectMakes(t *testing.T) {
 // kustomize returns the manifests of a kustomization with components of config.
 func kustomize(t *testing.T, manifests string, components ...string) string {
 	t.Helper()
-	dir, kustomization := t.TempDir(), "resources: [manifests.yaml]\ncomponents:\n"
+	dir, paths := t.TempDir(), make([]string, 0, len(components))
 	for _, c := range components {
 		path, err := filepath.Abs("../../config/" + c)
 		if err != nil {
@@ -134,8 +135,9 @@ func kustomize(t *testing.T, manifests string, components ...string) string {
 		if path, err = filepath.Rel(dir, path); err != nil {
 			t.Fatal(err)
 		}
-		kustomization += "  - " + path + "\n"
+		paths = append(paths, path)
 	}
+	kustomization := "resources: [manifests.yaml]\ncomponents: [" + strings.Join(paths, ", ") + "]\n"
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(dir, "manifests.yaml"), []byte(manifests), 0o600),
 		os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600),

@@ -39,7 +39,7 @@ func (n *Node) register(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now.Status = nodeStatus(int32(port.Port))
+		now.Status = nodeStatus(int32(port.Port)) //nolint:gosec // a port
 		_, err = nodes.UpdateStatus(ctx, now, metav1.UpdateOptions{})
 		return err
 	})
