@@ -19,8 +19,9 @@ const (
 
 // overlay is what the process node needs of config/controller: one pod, because all share one network, and no variable that it does not know.
 const overlay = `resources:
-  - %s/controller
-  - %s/assign
+  - %[1]s/controller
+  - %[1]s/policy
+  - %[1]s/assign
 patches:
   - target: {kind: Deployment, name: idalloc-controller}
     patch: |
@@ -43,7 +44,7 @@ func (s *Suite) installController(ctx context.Context) error {
 	}
 	if err := errors.Join(
 		os.Mkdir(dir, 0o700),
-		os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil, overlay, config, config), 0o600),
+		os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil, overlay, config), 0o600),
 	); err != nil {
 		return err
 	}
