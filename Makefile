@@ -85,13 +85,12 @@ build-controller: ## Build bin/idalloc-controller (see config/controller).
 	CGO_ENABLED=0 go -C $(CONTROLLER) build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o $(CURDIR)/bin/idalloc-controller ./cmd/idalloc-controller
 
 .PHONY: demo
-demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
+demo: ## Watch three pods get their ids on a local control plane; no cluster needed.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo
 
-.PHONY: picture
-picture: ## Record the demo again, and draw the picture of it that README.md shows.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo >docs/figures/demo.txt
-	go run ./hack/demo -picture <docs/figures/demo.txt >docs/figures/demo.svg
+.PHONY: cluster
+cluster: ## Keep a local control plane with the controller, whose pods are processes, until Ctrl-C; for the tutorial.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo -stay
 
 .PHONY: reference
 reference: ## Make docs/reference.md and docs/messages.md from the code.

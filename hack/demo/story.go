@@ -5,152 +5,152 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"path/filepath"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/test/envtest/suite"
+	"github.com/idalloc/idalloc/test/overlap"
 )
 
 const (
-	phaseTimeout = 45 * time.Second
+	workload    = "worker"
+	tick        = "✓"
+	partTimeout = 45 * time.Second
 	// refresh is how often the pods are looked at.
 	refresh = 100 * time.Millisecond
 )
 
-// phase is a part of the story. It is over when so many pods hold their ids.
-type phase struct {
-	title, command, look string
-	replicas             int
-	do                   func(ctx context.Context) error
+// manifest is the Deployment. Its program is a shell script; what the image runs beside it logs the id every few milliseconds, for the proof.
+const manifest = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: worker
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata:
+      labels:
+        app: worker
+        idalloc.dev/assign: controller # the one label
+    spec:
+      containers:
+        - name: worker
+          image: worker
+          args: [files, sh, -c, 'trap "sleep 1; exit" TERM; while now="I am $IDALLOC_ID of $(cat /var/run/idalloc/count)";
+            do [ "$now" = "$last" ] || echo "$now"; last=$now; sleep 0.1; done']
+          env:
+            - {name: IDALLOC_DIR, value: /var/run/idalloc}
+            - {name: PROBE_DIR, value: %s}
+            - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+            - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}
+`
+
+// part is a part of the story. It is over when so many pods say that they have an id, and none is older if it renews all.
+type part struct {
+	title, look, command string
+	pods                 int
+	renews               bool
+	after                string // a command at the end
 }
 
-func (s *stage) phases() []phase {
-	scale := func(replicas int32) func(context.Context) error {
-		return func(ctx context.Context) error { return s.ns.Scale(ctx, store.Deployment, workload, replicas) }
-	}
-	return []phase{{
-		title:   "Five pods start, and no id is given yet",
-		command: "kubectl create -f deployment.yaml   # replicas: 5",
-		look: `Watch the ID column fill: a pod's program starts only when the pod has an id.
-  THE POD SAYS is what it answers over HTTP.`,
-		replicas: 5,
-		do:       func(ctx context.Context) error { return s.ns.Create(ctx, suite.Deployment(workload, 5, s.podSpec())) },
+func story() []part {
+	return []part{{
+		title:   "One label",
+		look:    "No pod starts without an id. The program reads it from the variable IDALLOC_ID,\n  and the count from a file.",
+		command: "grep -B3 'one label' worker.yaml; kubectl apply -f worker.yaml",
+		pods:    3,
+		after:   "kubectl logs -l app=worker",
 	}, {
-		title:    "Scale up: five pods become eight",
-		command:  "kubectl scale deployment worker --replicas=8",
-		look:     "Watch the old pods: no id moves, but each of them learns at once that it is one of 8.",
-		replicas: 8,
-		do:       scale(8),
+		title:   "A pod is lost",
+		look:    "Its replacement waits until it is gone, and gets its id.",
+		command: "kubectl delete pod --wait=false -l idalloc.dev/instance-id=1",
+		pods:    3,
 	}, {
-		title:   "Two pods are lost",
-		command: "kubectl delete pod -l 'idalloc.dev/instance-id in (1,4)'",
-		look: `Watch ids 1 and 4: a terminating pod keeps its id; when it is gone, its replacement
-  gets exactly that id.`,
-		replicas: 8,
-		do: func(ctx context.Context) error {
-			lost := metav1.ListOptions{LabelSelector: "idalloc.dev/instance-id in (1,4)"}
-			return s.env.Client.CoreV1().Pods(s.ns.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, lost)
-		},
+		title: "A rolling update, with a surge",
+		look: "Of three replicas Kubernetes may remove none (maxUnavailable 25%), and it adds one.\n" +
+			"  The new pod needs an id of an old one, so idalloc-controller evicts one at a time.",
+		command: "kubectl rollout restart deployment/worker",
+		pods:    3, renews: true,
 	}, {
-		title:   "Scale down: eight pods become three, and two that stay have to move",
-		command: "kubectl scale deployment worker --replicas=3",
-		look: `By itself idalloc makes Kubernetes stop the highest ids first, so no pod moves. To make
-  it hard, the pods with ids 0 and 1 are marked to go first (pod-deletion-cost: -1).
-  Watch two survivors stop working, give their slots away and take 0 and 1.`,
-		replicas: 3,
-		do:       func(ctx context.Context) error { return errors.Join(s.mark(ctx), scale(3)(ctx)) },
+		title:   "Three become five",
+		look:    "No id moves, and each pod hears of the new count.",
+		command: "kubectl scale deployment/worker --replicas=5",
+		pods:    5,
+		after:   "kubectl get pods -L idalloc.dev/instance-id",
 	}}
 }
 
-// mark makes the pods with ids 0 and 1 the first to go.
-func (s *stage) mark(ctx context.Context) error {
-	patch := []byte(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1"}}}`)
-	var errs []error
-	for pod, id := range s.observer.before {
-		if id < 2 {
-			_, err := s.env.Client.CoreV1().Pods(s.ns.Name).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// play goes through the phases and the proof.
+// play goes through the parts and the proof.
 func (s *stage) play(ctx context.Context) error {
 	begin := time.Now()
-	for i, p := range s.phases() {
-		s.display.say(fmt.Sprintf("%d/4 %s", i+1, p.title), "  $ "+p.command, "  "+p.look)
-		if err := s.perform(ctx, p); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "worker.yaml"), fmt.Appendf(nil, manifest, s.probes), 0o600); err != nil {
+		return err
+	}
+	o := &observer{env: s.env, seen: map[string]bool{}, shown: map[string]row{}}
+	all := story()
+	for i, p := range all {
+		s.say(fmt.Sprintf("%d/%d %s", i+1, len(all), p.title), "  "+p.look)
+		if err := s.perform(ctx, o, p); err != nil {
 			return err
 		}
-		if i == 0 {
-			s.display.say("The ids live in one annotation of the Deployment:",
-				`$ kubectl get deployment worker -o jsonpath='{.metadata.annotations.idalloc\.dev/assignment}'`,
-				fmt.Sprint(s.observer.assignment.Load()), "")
-		}
 	}
-	return s.prove(begin)
+	return s.prove(len(o.seen), time.Since(begin))
 }
 
-func (s *stage) perform(ctx context.Context, p phase) error {
-	before, err := s.observer.look(ctx)
+func (s *stage) perform(ctx context.Context, o *observer, p part) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, partTimeout, fmt.Errorf("%q did not end within %s", p.title, partTimeout))
+	defer cancel()
+	before, err := o.look(ctx)
 	if err != nil {
 		return err
 	}
-	s.observer.before = before.holders
-	ctx, cancel := context.WithTimeoutCause(ctx, phaseTimeout, fmt.Errorf("%q did not end within %s", p.title, phaseTimeout))
-	defer cancel()
-	begin, writes := time.Now(), s.observer.writes.Load()
-	s.display.clock = begin
-	if err := p.do(ctx); err != nil {
-		return errors.Join(err, context.Cause(ctx))
+	if err := s.shell(ctx, p.command); err != nil {
+		return errors.Join(context.Cause(ctx), err)
 	}
-	after, err := s.follow(ctx, p.replicas)
-	if err != nil {
-		return s.unsettled(err, after)
-	}
-	s.display.say(fmt.Sprintf("  %s %s: %s", tick, seconds(time.Since(begin)), changes(before, after)), "    idalloc wrote to the Deployment "+times(s.observer.writes.Load()-writes), "")
-	return nil
-}
-
-// follow shows what changes, until so many pods hold their ids.
-func (s *stage) follow(ctx context.Context, replicas int) (frame, error) {
+	begin := time.Now()
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
-	var last frame
 	for {
-		now, err := s.observer.look(ctx)
+		now, err := o.look(ctx)
 		if err != nil {
-			return last, errors.Join(context.Cause(ctx), err)
+			return errors.Join(context.Cause(ctx), err)
 		}
-		last = now
-		s.display.draw(now)
-		if now.settled(replicas) {
-			return now, nil
+		for _, line := range o.news(now) {
+			s.say(fmt.Sprintf("  %5.1fs  %s", time.Since(begin).Seconds(), line))
+		}
+		if now.settled(p.pods) && (!p.renews || now.renewed(before)) {
+			break
 		}
 		select {
 		case <-ctx.Done():
+			return context.Cause(ctx)
 		case <-ticker.C:
 		}
 	}
-}
-
-// unsettled adds to the error of a phase what the pods that are not fine wrote last.
-func (s *stage) unsettled(err error, f frame) error {
-	err = fmt.Errorf("%w: %d pods hold an id", err, len(f.holders))
-	for _, r := range f.rows {
-		for _, container := range []string{"idalloc-init", "idalloc"} {
-			log, lerr := os.ReadFile(s.env.Node.Logs(s.ns.Name, r.pod, container))
-			if lerr != nil || r.fine {
-				continue
-			}
-			lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-			err = fmt.Errorf("%w\n%s (id %s) is %s; %s: %s", err, r.pod, r.id, r.state, container, lines[len(lines)-1])
+	s.say("  " + tick + " " + seconds(time.Since(begin)))
+	if p.after != "" {
+		if err := s.shell(ctx, p.after); err != nil {
+			return err
 		}
 	}
-	return err
+	s.say("")
+	return nil
+}
+
+// prove compares what the programs logged themselves.
+func (s *stage) prove(pods int, took time.Duration) error {
+	records, err := overlap.Read(s.probes)
+	if err != nil {
+		return err
+	}
+	report, err := overlap.Check(records)
+	if err != nil {
+		return err
+	}
+	if len(report.Pods) != pods {
+		return fmt.Errorf("%d pods ran, but %d of them logged what they saw", pods, len(report.Pods))
+	}
+	s.say(fmt.Sprintf("%s Every program logged its id every 5 ms: %d samples of %d pods. No two pods had one", tick, report.Samples, pods),
+		"  id at one moment. The whole story took "+seconds(took)+".")
+	return nil
 }

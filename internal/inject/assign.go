@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -54,10 +56,19 @@ func (w *workload) assign(keeps bool) (changed bool, err error) {
 	p.set(spec, "schedulingGates", "name", field(all, "gate"), -1)
 	p.set(spec, "volumes", "name", field(all, "volume"), -1)
 	for _, c := range containers(spec) {
-		p.set(c, "env", "name", clone(field(all, "env")), 0)
+		p.set(c, "env", "name", clone(field(all, "env")), placeOf(list(c, "env"), keeps))
 		p.set(c, "volumeMounts", "mountPath", clone(field(all, "mount")), -1)
 	}
 	return w.mark(AssignLabel, ByController) || p.changed, nil
+}
+
+// placeOf returns where the variable goes: in a template before the first one that refers to it, or at the end, where config/gated has it. A pod has
+// it first, as by the policy.
+func placeOf(env *yaml.Node, first bool) int {
+	if first {
+		return 0
+	}
+	return slices.IndexFunc(elements(env), func(n *yaml.Node) bool { return strings.Contains(value(n, "value"), "$("+idEnv+")") })
 }
 
 // injectAgent adds the sidecar, and the labels by which idalloc-controller plans for it.

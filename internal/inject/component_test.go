@@ -1,13 +1,19 @@
 package inject_test
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/idalloc/idalloc/internal/inject"
 )
 
 // What config/component gives a pod is what injection gives it, but for what its settings say.
@@ -79,4 +85,68 @@ func read(t *testing.T, path string, into any) {
 	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The component and "kubectl idalloc inject" make the same manifests, byte by byte once kustomize has written both.
+func TestTheGatedComponentMakesWhatInjectMakes(t *testing.T) {
+	const two = "containers: [{name: main, image: a, env: [{name: A, value: b}], volumeMounts: [{name: data, mountPath: /data}]}, {name: log, image: b}]"
+	const first = "initContainers: [{name: setup, image: a}, {name: side, image: b, restartPolicy: Always, env: [{name: A, value: b}]}], "
+	template := func(kind, pod string) string {
+		return "apiVersion: " + kind + "\nmetadata: {name: w}\nspec: {template: {metadata: {labels: {app: w}}, spec: {" + pod + "}}}\n"
+	}
+	component, both := []string{"gated"}, []string{"gated", "gated/init"}
+	const deployment, unlike = "apps/v1\nkind: Deployment", "apps/v1\nkind: DaemonSet"
+	for _, tc := range []struct {
+		name, manifests string
+		components      []string
+	}{
+		{"a Deployment", template(deployment, two+", volumes: [{name: data, emptyDir: {}}]"), component},
+		{"a Deployment with another gate", template(deployment, "schedulingGates: [{name: a/b}], "+two), component},
+		{"a StatefulSet", template("apps/v1\nkind: StatefulSet", two), component},
+		{"a Job", template("batch/v1\nkind: Job", two), component},
+		{"init containers", template(deployment, first+two), both},
+		{"several", template(deployment, first+two) + "---\n" + template("batch/v1\nkind: Job", first+two), both},
+		{"what has it", template(deployment, "containers: [{name: main, env: [{name: IDALLOC_ID, "+
+			"valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['idalloc.dev/id']\"}}}, {name: X, value: $(IDALLOC_ID)}]}]"), component},
+	} {
+		injected, _, err := inject.Stream(tc.manifests, inject.Options{All: true, By: inject.ByController})
+		if err != nil {
+			t.Fatal(tc.name, err)
+		}
+		want, got := kustomize(t, injected), kustomize(t, tc.manifests, tc.components...)
+		if got != want || !strings.Contains(got, "idalloc.dev/id") {
+			t.Errorf("%s: the component makes\n%s\nand inject\n%s", tc.name, got, want)
+		}
+	}
+	if got := kustomize(t, template(unlike, two), component...); strings.Contains(got, "idalloc") {
+		t.Errorf("a DaemonSet becomes\n%s", got)
+	}
+}
+
+// kustomize returns the manifests of a kustomization with components of config.
+func kustomize(t *testing.T, manifests string, components ...string) string {
+	t.Helper()
+	dir, paths := t.TempDir(), make([]string, 0, len(components))
+	for _, c := range components {
+		path, err := filepath.Abs("../../config/" + c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path, err = filepath.Rel(dir, path); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	kustomization := "resources: [manifests.yaml]\ncomponents: [" + strings.Join(paths, ", ") + "]\n"
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "manifests.yaml"), []byte(manifests), 0o600),
+		os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", dir).CombinedOutput() //nolint:gosec // a directory of the test
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
 }

@@ -86,9 +86,18 @@ func normal(pod *corev1.Pod) *corev1.Pod {
 				}
 			}
 			slices.SortFunc(c.VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
+			// The policy has the variable first, and the command behind those that do not refer to it.
+			slices.SortStableFunc(c.Env, func(a, b corev1.EnvVar) int { return rank(a) - rank(b) })
 		}
 	}
 	return p
+}
+
+func rank(e corev1.EnvVar) int {
+	if e.Name == "IDALLOC_ID" {
+		return 0
+	}
+	return 1
 }
 
 func names(containers []corev1.Container) []string {

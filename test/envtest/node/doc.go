@@ -20,7 +20,8 @@
 //     container's command, args, working directory, environment values or probe
 //     commands contain one of its mountPaths as a path prefix, the real directory
 //     is put in its place. Paths that a program has built in do not work.
-//     Volumes of other kinds are empty directories.
+//     Files of a downward API volume follow the pod. Volumes of other kinds are empty directories.
+//   - "kubectl logs", without any of its flags.
 //   - Startup and readiness probes: httpGet without TLS, and exec. A probe that fails restarts nothing.
 //   - The life of a pod as the kubelet runs it: restart in place with back-off,
 //     phases, conditions and container statuses, preStop commands, SIGTERM, the grace
@@ -32,7 +33,7 @@
 //
 // Processes share the machine's file system, network and user. Resources,
 // security contexts, other probes and hooks, readiness gates, ephemeral containers,
-// configMap, secret and downward API volumes are not there. A container's first
+// configMap and secret volumes are not there. A container's first
 // process is not PID 1: the default action of signals applies to it.
 //
 // The node sends no heartbeats, so the node lifecycle controller has to run with

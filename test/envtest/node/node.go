@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"sync"
 
@@ -27,6 +28,7 @@ type Node struct {
 	client    kubernetes.Interface
 	group     *process.Group
 	addresses *addresses
+	logs      *httptest.Server
 
 	// ctx ends with Stop; everything that talks to the API uses it.
 	ctx     context.Context //nolint:containedctx // the lifetime of the node, not of a call
@@ -85,6 +87,7 @@ func (n *Node) prepare(ctx context.Context) (err error) {
 	if n.group, err = process.NewGroup(); err != nil {
 		return err
 	}
+	n.serveLogs()
 	return n.register(ctx)
 }
 
@@ -99,6 +102,9 @@ func (n *Node) Stop() {
 		n.group.Close()
 	}
 	n.running.Wait()
+	if n.logs != nil {
+		n.logs.Close()
+	}
 	if n.addresses != nil {
 		n.addresses.close()
 	}

@@ -46,7 +46,10 @@ type pod struct {
 
 	inits, mains []*container
 
+	projecting sync.Mutex // one writes the files of volumes
+
 	mu         sync.Mutex
+	prepared   bool        // the volumes are there
 	latest     *corev1.Pod // nil when the object is gone
 	address    string
 	kubeconfig string
@@ -171,7 +174,11 @@ func (p *pod) setStage(s stage) {
 func (p *pod) update(object *corev1.Pod) {
 	p.mu.Lock()
 	p.latest = object
+	prepared := p.prepared
 	p.mu.Unlock()
+	if prepared {
+		p.project()
+	}
 	notify(p.changed)
 	if object.DeletionTimestamp != nil {
 		p.stop(gracePeriod(object))

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"net"
 	"runtime"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,10 @@ func (n *Node) register(ctx context.Context) error {
 			corev1.LabelArchStable: runtime.GOARCH,
 		},
 	}}
+	port, is := n.logs.Listener.Addr().(*net.TCPAddr)
+	if !is {
+		return errors.New("the logs are not served over TCP")
+	}
 	if _, err := nodes.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -33,13 +39,13 @@ func (n *Node) register(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now.Status = nodeStatus()
+		now.Status = nodeStatus(int32(port.Port)) //nolint:gosec // a port
 		_, err = nodes.UpdateStatus(ctx, now, metav1.UpdateOptions{})
 		return err
 	})
 }
 
-func nodeStatus() corev1.NodeStatus {
+func nodeStatus(port int32) corev1.NodeStatus {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("64"),
 		corev1.ResourceMemory: resource.MustParse("256Gi"),
@@ -58,9 +64,9 @@ func nodeStatus() corev1.NodeStatus {
 			condition(corev1.NodePIDPressure, corev1.ConditionFalse),
 			condition(corev1.NodeReady, corev1.ConditionTrue),
 		},
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: port}},
 		Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeInternalIP, Address: hostIP},
-			{Type: corev1.NodeHostName, Address: name},
 		},
 		NodeInfo: corev1.NodeSystemInfo{OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH, KubeletVersion: "v0.0.0-process-node"},
 	}

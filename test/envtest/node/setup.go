@@ -25,6 +25,10 @@ func (p *pod) setup(ctx context.Context) error {
 			return err
 		}
 	}
+	p.mu.Lock()
+	p.prepared = true
+	p.mu.Unlock()
+	p.project()
 	if p.node.options.Kubeconfig == nil {
 		return nil
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	ProbePeriod time.Duration
 	// Images maps further image names to programs; see node.Options.
 	Images map[string]string
+	// Controller installs idalloc-controller and its admission policies. It runs as a pod of the node.
+	Controller bool
 	// BoundTokens gives each pod a token of its own that is bound to it, as a
 	// kubelet does. Otherwise all pods of a service account have the same token,
 	// which outlives them.
@@ -84,7 +86,10 @@ func (s *Suite) start(ctx context.Context, options Options) (err error) {
 	if s.Client, err = kubernetes.NewForConfig(s.ControlPlane.Config()); err != nil {
 		return err
 	}
-	return s.startNode(ctx, options)
+	if err := s.startNode(ctx, options); err != nil || !options.Controller {
+		return err
+	}
+	return s.installController(ctx)
 }
 
 func (s *Suite) startNode(ctx context.Context, options Options) (err error) {
@@ -92,6 +97,11 @@ func (s *Suite) startNode(ctx context.Context, options Options) (err error) {
 	maps.Copy(images, options.Images)
 	if s.Binary != "" {
 		images[image] = s.Binary
+	}
+	if options.Controller {
+		if images[controllerImage], err = Build(ctx, s.dir, controllerCommand); err != nil {
+			return err
+		}
 	}
 	if options.ProbePeriod == 0 {
 		options.ProbePeriod = defaultProbePeriod

@@ -1,4 +1,4 @@
-// Package tutorial runs docs/tutorial.md and docs/partitions.md as a reader would, each against a local control plane of its own.
+// Package tutorial runs docs/tutorial.md, docs/linked.md and docs/partitions.md as a reader would, each against a local control plane of its own.
 //
 // Two kinds of fenced blocks are run, in the order of the page, by bash in one directory that has a copy of config:
 //

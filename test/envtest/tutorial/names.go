@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	pod  = regexp.MustCompile(`^worker-(linked|partitions)-[0-9a-z]+-[0-9a-z]{5}$`)
+	pod  = regexp.MustCompile(`^worker-((linked|partitions)-)?[0-9a-z]+-[0-9a-z]{5}$`)
 	span = regexp.MustCompile(`^(-|>?[0-9]+(ms|[smhd][0-9smhd]*))$`)
 	// revision has the characters that Kubernetes makes hashes of: no vowels, so no words.
 	revision = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{8,10}$`)

@@ -27,13 +27,14 @@ const (
 // page is one that is run.
 type page struct {
 	document string
-	// program is the example that the page deploys: its directory in examples, and its image. example is its folder in config/examples.
+	// program is the example that the page deploys: its directory in examples, and its image. example is its folder in config/examples. Without them,
+	// the page needs the controller.
 	program, example string
 }
 
-// overlay stands in for the folder of the example, which it takes from beside it. All pods of the process node have one
+// addresses stands in for the folder of the example, which it takes from beside it. All pods of the process node have one
 // network, so each of them listens on an address of its own.
-const overlay = `apiVersion: kustomize.config.k8s.io/v1beta1
+const addresses = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
   - ../as-shipped
@@ -50,7 +51,7 @@ patches:
 `
 
 func TestThePagesAreTrue(t *testing.T) {
-	for _, p := range []page{{"docs/tutorial.md", "linkedworker", "linked"}, {"docs/partitions.md", "partitionworker", "partitions"}} {
+	for _, p := range []page{{document: "docs/tutorial.md"}, {"docs/linked.md", "linkedworker", "linked"}, {"docs/partitions.md", "partitionworker", "partitions"}} {
 		t.Run(p.document, p.isTrue)
 	}
 }
@@ -89,11 +90,18 @@ type reader struct {
 func newReader(t *testing.T, root string, p page) *reader {
 	t.Helper()
 	programs, dir := t.TempDir(), t.TempDir()
-	worker, err := suite.Build(t.Context(), programs, "./examples/"+p.program)
-	if err != nil {
+	options := suite.Options{Log: testr.New(t), BoundTokens: true, Controller: p.program == ""}
+	if p.program != "" {
+		worker, err := suite.Build(t.Context(), programs, "./examples/"+p.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Images = map[string]string{"registry.example.com/" + p.program: worker}
+	}
+	if _, err := suite.Build(t.Context(), programs, "./cmd/kubectl-idalloc"); err != nil {
 		t.Fatal(err)
 	}
-	env, err := suite.Start(t.Context(), suite.Options{Images: map[string]string{"registry.example.com/" + p.program: worker}, Log: testr.New(t), BoundTokens: true})
+	env, err := suite.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,19 +114,24 @@ func newReader(t *testing.T, root string, p page) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := filepath.Join(dir, "config", "examples")
-	err = errors.Join(
-		os.Symlink(env.Binary, filepath.Join(programs, "idalloc")),
-		os.CopyFS(filepath.Join(dir, "config"), os.DirFS(filepath.Join(root, "config"))),
-		os.Rename(filepath.Join(examples, p.example), filepath.Join(examples, "as-shipped")),
-		os.Mkdir(filepath.Join(examples, p.example), 0o700),
-		os.WriteFile(filepath.Join(examples, p.example, "kustomization.yaml"), []byte(overlay), 0o600),
-	)
+	err = errors.Join(os.Symlink(env.Binary, filepath.Join(programs, "idalloc")), os.CopyFS(filepath.Join(dir, "config"), os.DirFS(filepath.Join(root, "config"))))
+	if err == nil && p.example != "" {
+		err = overlay(filepath.Join(dir, "config", "examples"), p.example)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := strings.Join([]string{programs, env.ControlPlane.Assets(), os.Getenv("PATH")}, string(os.PathListSeparator))
 	return &reader{dir: dir, names: names{}, env: []string{"PATH=" + path, "KUBECONFIG=" + kubeconfig, "HOME=" + dir, "LC_ALL=C"}}
+}
+
+// overlay puts addresses in the place of an example.
+func overlay(examples, example string) error {
+	return errors.Join(
+		os.Rename(filepath.Join(examples, example), filepath.Join(examples, "as-shipped")),
+		os.Mkdir(filepath.Join(examples, example), 0o700),
+		os.WriteFile(filepath.Join(examples, example, "kustomization.yaml"), []byte(addresses), 0o600),
+	)
 }
 
 // follow does a step, and does it again until it prints what the page shows.
