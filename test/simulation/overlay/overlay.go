@@ -18,8 +18,10 @@ const drawn = `
 // still is what a bubble draws at this moment, the nth time.
 //
 //go:nosplit
-func (b *synctestBubble) still(n uint64) uint64 {
-	x := uint64(b.now) + n*0x9e3779b97f4a7c15
+func (b *synctestBubble) still(n uint64) uint64 { return drawnFrom(uint64(b.now) + n*0x9e3779b97f4a7c15) }
+
+//go:nosplit
+func drawnFrom(x uint64) uint64 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
 	return x ^ (x >> 31)
@@ -40,10 +42,14 @@ func mathRand() uint64 {
 	return b.still(b.drawn)
 }
 
-// among orders the timers of one moment.
-func (b *synctestBubble) among() uint32 {
+// among orders the timers of one moment: as they were set, or the other way round. It must not change because some other timer was set before: metrics
+// outlive a history, and set one after so many values.
+func (b *synctestBubble) among(when int64) uint32 {
 	b.timed++
-	return uint32(b.still(b.timed))
+	if drawnFrom(uint64(when))&1 == 0 {
+		return uint32(b.timed)
+	}
+	return ^uint32(b.timed)
 }
 
 func pollrandn(n uint32) uint32 {
@@ -65,7 +71,7 @@ func edits() []sourceEdit {
 		{"math/rand/rand.go", "//go:linkname runtime_rand runtime.rand\n", "//go:linkname runtime_rand runtime.mathRand\n"},
 		{"math/rand/v2/rand.go", "//go:linkname runtime_rand runtime.rand\n", "//go:linkname runtime_rand runtime.mathRand\n"},
 		{"runtime/select.go", "cheaprandn(uint32(norder + 1))", "pollrandn(uint32(norder + 1))"},
-		{"runtime/time.go", "t.rand = cheaprand()", "t.rand = getg().bubble.among()"},
+		{"runtime/time.go", "t.rand = cheaprand()", "t.rand = getg().bubble.among(t.when)"},
 		{"runtime/sema.go", "func internal_sync_nanotime() int64 {\n", "func internal_sync_nanotime() int64 {\n	if b := getg().bubble; b != nil {\n		return b.now\n	}\n"},
 		{"runtime/proc.go", "const forcePreemptNS = 10 * 1000 * 1000", "const forcePreemptNS = 3600 * 1000 * 1000 * 1000"},
 		{"runtime/proc.go", "const randomizeScheduler = raceenabled", "const randomizeScheduler = false"},
