@@ -18,8 +18,8 @@ type kind struct {
 	families []string
 	lasts    time.Duration // at most
 	inject   func(w *world.World, f Fault, d *dice.Dice)
-	// excuses says that pods may have to move for it. named faults are drawn only if -faults names them, or one of their families.
-	excuses, named bool
+	// excuses says that pods may have to move for it.
+	excuses bool
 	only           func(p profile.Profile) bool
 }
 
@@ -111,7 +111,7 @@ func catalogue() []kind {
 		{name: "roll-back-annotations", families: []string{foreign}, excuses: true, inject: oldAnnotations},
 		{name: "meddle", families: []string{foreign}, excuses: true, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Meddle = d.Float() * 0.3 })},
 		{name: "recreate-owner", families: []string{foreign}, excuses: true, lasts: time.Minute, inject: recreateOwner},
-		{name: "split-owner", families: []string{foreign, life}, excuses: true, named: true, lasts: 3 * time.Minute, only: onlyDeployment, inject: splitOwner},
+		{name: "split-owner", families: []string{foreign, life}, excuses: true, lasts: 3 * time.Minute, only: onlyDeployment, inject: splitOwner},
 		{name: "hide", families: []string{receipts}, excuses: true, lasts: time.Minute, inject: hide},
 		{name: "remove-receipt", families: []string{receipts}, excuses: true, inject: toSomePod(removeReceipt)},
 		{name: "corrupt-receipt", families: []string{receipts}, excuses: true, inject: toSomePod(corruptReceipt)},

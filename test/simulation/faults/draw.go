@@ -119,7 +119,7 @@ func someKinds(d *dice.Dice, p profile.Profile, names []string) []kind {
 	for _, k := range catalogue() {
 		// What waits for one moment is rare, unless it is asked for.
 		rare := len(names) == 0 && slices.Contains(k.families, aimed) && d.Chance(0.6)
-		if k.suits(p) && selected(k, names) && !rare && (len(names) > 0 || !k.named) {
+		if k.suits(p) && selected(k, names) && !rare {
 			kinds = append(kinds, k)
 		}
 	}
@@ -142,7 +142,7 @@ func someFamilies(d *dice.Dice, p profile.Profile) []kind {
 	}, d.Between(1, 3))
 	var kinds []kind
 	for _, k := range catalogue() {
-		if k.suits(p) && !k.named && slices.ContainsFunc(drawn, func(families []string) bool { return k.is(families...) }) {
+		if k.suits(p) && slices.ContainsFunc(drawn, func(families []string) bool { return k.is(families...) }) {
 			kinds = append(kinds, k)
 		}
 	}
