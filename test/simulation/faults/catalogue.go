@@ -20,7 +20,7 @@ type kind struct {
 	inject   func(w *world.World, f Fault, d *dice.Dice)
 	// excuses says that pods may have to move for it.
 	excuses bool
-	only           func(p profile.Profile) bool
+	only    func(p profile.Profile) bool
 }
 
 // suits reports whether the fault can happen to such a workload.
