@@ -107,7 +107,7 @@ func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstr
 // standing finds what the controller says about a rolling update that does not go on.
 func standing(f *facts) (found []about) {
 	for _, t := range f.rollout.told {
-		found = append(found, about{with: words{"message": t.message, "since": f.now.Sub(t.at).Round(time.Second).String()}})
+		found = append(found, about{with: words{"message": strings.TrimSuffix(t.message, "."), "since": f.now.Sub(t.at).Round(time.Second).String()}})
 	}
 	return found
 }
