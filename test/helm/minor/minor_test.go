@@ -3,6 +3,7 @@ package minor
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -47,6 +48,11 @@ func space(ctx context.Context, rules ...rbacv1.PolicyRule) *suite.Namespace {
 	ns, err := env.NewNamespace(ctx, rules...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+		if CurrentSpecReport().Failed() {
+			explained(ctx, ns)
+		}
+	})
 	return ns
 }
 
@@ -63,7 +69,7 @@ func numbered(ctx context.Context, ns *suite.Namespace, n int, version string) m
 	Eventually(func(g Gomega, ctx context.Context) {
 		all, err := ns.Pods(ctx, "worker")
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(all).To(HaveLen(n))
+		g.Expect(len(all)).To(Equal(n)) //nolint:ginkgolinter // a failure would print all pods
 		clear(ids)
 		for _, pod := range all {
 			g.Expect(suite.Ready(&pod)).To(BeTrue(), pod.Name)
@@ -86,6 +92,19 @@ func said(ctx context.Context, ns *suite.Namespace, ids map[string]string) {
 			log, err := os.ReadFile(env.Node.Logs(ns.Name, pod, "worker"))
 			return string(log), err
 		}).WithContext(ctx).Should(ContainSubstring("I am " + id + " of "))
+	}
+}
+
+// explained writes what the pods wait for, and what the controller logged.
+func explained(ctx context.Context, ns *suite.Namespace) {
+	GinkgoHelper()
+	AddReportEntry("pods", prints(ctx, filepath.Join(env.ControlPlane.Assets(), "kubectl"), "get", "replicasets,pods", "-n", ns.Name, "-o", "wide", "--show-labels"))
+	logs, err := filepath.Glob(env.Node.Logs(release, "*", "controller"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range logs {
+		text, err := os.ReadFile(path) //nolint:gosec // below the node's directory
+		Expect(err).NotTo(HaveOccurred())
+		AddReportEntry(path, string(text))
 	}
 }
 
