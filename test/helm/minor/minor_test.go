@@ -210,7 +210,7 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		d.Annotations = map[string]string{assignment.PartitionCountKey: "8"}
 		Expect(ns.Create(ctx, d)).To(Succeed())
 		for _, n := range []int{2, 3} {
-			Expect(ns.Scale(ctx, store.Deployment, "worker", int32(n))).To(Succeed()) //nolint:gosec // small
+			Expect(ns.Scale(ctx, store.Deployment, "worker", int32(n))).To(Succeed())
 			Eventually(func(g Gomega, ctx context.Context) {
 				table := prints(ctx, env.Binary, "get", "Deployment/worker", "-n", ns.Name, "--partitions")
 				owned := map[string]bool{}
