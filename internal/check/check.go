@@ -53,10 +53,12 @@ type Options struct {
 	Namespace string
 }
 
-// oldest is the oldest Kubernetes with validating policies; mutating is the oldest with mutating policies.
+// oldest is the oldest Kubernetes on which idalloc is tested, and the oldest with validating policies. mutating is the oldest with mutating policies, and
+// untested the first that is not tested. A test compares them with hack/controlplane/minors.
 const (
 	oldest   = "1.30.0"
 	mutating = "1.36.0"
+	untested = "1.38.0"
 )
 
 // Cluster looks at all parts. It blocks for about forty requests. Errors are those of requests that got no answer.
@@ -111,6 +113,8 @@ func (c *checker) server() Row {
 		row.State, row.Detail = Broken, c.Server+": idalloc needs 1.30 or later"
 	case c.old(mutating):
 		row.Detail += ": before 1.36 a webhook completes pods, or kubectl idalloc inject"
+	case c.Server != "" && !c.old(untested):
+		row.Detail += ": idalloc is not tested on 1.38 or later"
 	}
 	return row
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -209,9 +208,5 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Rece
 		}
 		return list.Continue, nil
 	})
-	if which.Since != "" && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) { // it was restored from a backup meanwhile
-		which.Since = ""
-		return s.Receipts(ctx, ref, which)
-	}
 	return out, version, err
 }

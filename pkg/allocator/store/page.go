@@ -23,6 +23,9 @@ const (
 // large to its end, and begins again with fewer objects a page.
 // If tokens expire twice, it reads all in one piece, however large that is. If o.Continue is empty, read gets the first page, be it again.
 // It waits for one of s.Pages before each page.
+//
+// It asks with a consistent read if the server's cache does not get as new as o says. Before Kubernetes 1.31, the cache of pods gets no newer while no pod
+// changes, although other objects do. A server that was restored from a backup does not get there either.
 func (s *Store) eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	o.Limit, o.Continue = limit, ""
 	most, expired := int64(pageBytes), false
@@ -38,6 +41,8 @@ func (s *Store) eachPage(ctx context.Context, of target, o metav1.ListOptions, l
 			return request(context.WithValue(ctx, pageKey{}, page), of, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
 		})
 		switch {
+		case o.ResourceVersionMatch != "" && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
+			o.ResourceVersion, o.ResourceVersionMatch = "", ""
 		case page.left < 0: // a token is for pages of the limit that it came with
 			if o.Limit, o.Continue = o.Limit/fewer, ""; o.Limit == 0 {
 				o.Limit = pageSize
@@ -80,7 +85,7 @@ type pageKey struct{}
 // brace is not complete.
 //
 // It also takes Retry-After out of the answers to writes. client-go would repeat the write by itself, although the first copy may still arrive,
-// and no caller would hear of that one.
+// and no caller would hear of that one. It takes it out of the answer that a cache did not get as new as it should: it may never do so.
 type answers struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -92,7 +97,7 @@ func (t answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if page, is := r.Context().Value(pageKey{}).(*page); is {
 		answer.Body = &pageBody{answer.Body, page}
 	}
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet || answer.StatusCode == http.StatusGatewayTimeout && r.URL.Query().Has("resourceVersionMatch") {
 		answer.Header.Del("Retry-After")
 	}
 	return answer, nil

@@ -10,7 +10,7 @@
 //     startup probe, then the containers, all as child processes. command and
 //     args run as given, after $(VAR) expansion. image names nothing to pull;
 //     Options.Images may map it to a program for containers without a command.
-//   - The environment of the container's spec (values, fieldRefs and secretKeyRefs), PATH, HOME,
+//   - The environment of the container's spec (values, fieldRefs, secretKeyRefs and limits), PATH, HOME,
 //     TMPDIR, and KUBECONFIG if Options.Kubeconfig is set. It stands in for the
 //     service account's token, whose path a process cannot have for itself.
 //   - A loopback address of its own (127.x.y.z) as status.podIP, so that all pods

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ func (c *container) environment() (environment, error) {
 	mounts := c.mounts()
 	for _, variable := range c.spec.Env {
 		if source := variable.ValueFrom; source != nil {
-			value, err := p.valueFrom(source)
+			value, err := c.valueFrom(source)
 			if err != nil {
 				return e, fmt.Errorf("container %s, variable %s: %w", c.spec.Name, variable.Name, err)
 			}
@@ -49,7 +50,15 @@ func (c *container) environment() (environment, error) {
 	return e, nil
 }
 
-func (p *pod) valueFrom(source *corev1.EnvVarSource) (string, error) {
+func (c *container) valueFrom(source *corev1.EnvVarSource) (string, error) {
+	p := c.pod
+	if ref := source.ResourceFieldRef; ref != nil { // of its own container, undivided
+		name, is := strings.CutPrefix(ref.Resource, "limits.")
+		if amount, has := c.spec.Resources.Limits[corev1.ResourceName(name)]; is && has {
+			return strconv.FormatInt(amount.Value(), 10), nil
+		}
+		return "", fmt.Errorf("the process node knows only limits that are set, and not %s", ref.Resource)
+	}
 	if ref := source.SecretKeyRef; ref != nil {
 		secret, err := p.node.client.CoreV1().Secrets(p.object.Namespace).Get(p.ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
@@ -58,7 +67,7 @@ func (p *pod) valueFrom(source *corev1.EnvVarSource) (string, error) {
 		return string(secret.Data[ref.Key]), nil
 	}
 	if source.FieldRef == nil {
-		return "", errors.New("the process node knows only fieldRef and secretKeyRef in valueFrom")
+		return "", errors.New("the process node knows only fieldRef, secretKeyRef and resourceFieldRef in valueFrom")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
