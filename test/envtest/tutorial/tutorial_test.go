@@ -93,7 +93,7 @@ func newReader(t *testing.T, root string, p page) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := suite.Start(t.Context(), suite.Options{Images: map[string]string{"registry.example.com/" + p.program: worker}, Log: testr.New(t), BoundTokens: true})
+	env, err := suite.Start(t.Context(), suite.Options{Images: map[string]string{"registry.example.com/idalloc/" + p.program: worker}, Log: testr.New(t), BoundTokens: true})
 	if err != nil {
 		t.Fatal(err)
 	}
