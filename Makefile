@@ -4,12 +4,15 @@ SHELL := /usr/bin/env bash -o pipefail
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
-IMAGE ?= ghcr.io/idalloc/idalloc:$(VERSION)
+# Where make images pushes to, such as registry.example.com, and the tag: the one that chart and manifests of this checkout name.
+REGISTRY ?=
+TAG ?= $(shell sed -n 's/^appVersion: //p' charts/idalloc/Chart.yaml)
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.1
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+HELM_COMMAND := helm.sh/helm/v4/cmd/helm@v4.3.1
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LDFLAGS := -s -w -X main.version=$(VERSION)
@@ -44,6 +47,8 @@ TOOLS := test/bench $(PARTITIONS) $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake
 CONSUMERS := test/consumers
+# The images, and a registry for tests.
+IMAGES := hack/images
 # The chart's tests.
 HELM := test/helm
 # The other packages that need nothing but kubectl.
@@ -100,22 +105,19 @@ reference: ## Make docs/reference.md and docs/messages.md from the code.
 chart: ## Make the chart's copies of config, and its README from values.yaml.
 	hack/chart
 
-.PHONY: image
-image: ## Build the container image $(IMAGE) (needs docker).
-	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
-
-.PHONY: image-examples
-image-examples: ## Build the images of the RabbitMQ and PostgreSQL examples (needs docker).
-	for example in rabbitmq postgres; do docker build --target $$example -t ghcr.io/idalloc/$$example:$(VERSION) . || exit 1; done
+.PHONY: images
+images: ## Build the images of all programs and examples, without docker, and push them to REGISTRY. Without it, bin/images.tar has them for docker load.
+	rm -rf bin/images bin/images.tar
+	go -C $(IMAGES) run . -version $(VERSION) -tag $(TAG) $(if $(REGISTRY),-push $(REGISTRY),-platforms linux/$$(go env GOARCH) -out $(CURDIR)/bin/images)
+	$(if $(REGISTRY),,tar -C bin/images -cf bin/images.tar .)
 
 .PHONY: release
-release: ## Make the files of a release of this commit in dist, without images, and publish nothing.
-	cyclonedx=$$(hack/tool $(CYCLONEDX)); PATH="$$(dirname "$$cyclonedx"):$$PATH" "$$(hack/tool $(GORELEASER))" release --snapshot --clean --skip=ko,sign
-	cd dist && sha256sum --check --quiet SHA256SUMS
+release: ## Make in dist what a release of this commit has, images and chart among it, and publish nothing.
+	hack/release
 
 .PHONY: publish
-publish: ## Publish the release of the tag of this commit as a draft, with images and signatures (see .github/workflows/release.yaml).
-	cyclonedx=$$(hack/tool $(CYCLONEDX)); PATH="$$(dirname "$$cyclonedx"):$$PATH" "$$(hack/tool $(GORELEASER))" release --clean
+publish: ## Publish the release of the tag of this commit: a draft, images and chart, with signatures (see .github/workflows/release.yaml).
+	hack/release publish
 
 ##@ Parts of the tests
 
@@ -255,7 +257,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	"$$(hack/tool $(HELM_DOCS))" --chart-search-root charts --log-level warning --dry-run | diff charts/idalloc/README.md -
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(CONTROLLER) $(TOOLS) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(CONTROLLER) $(TOOLS) $(IMAGES) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
 	  (cd $$module && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -49,7 +50,7 @@ and a service account, which "kubectl idalloc enable" makes.`,
 	f.StringVarP(&i.file, "filename", "f", "", "file with manifests; - is standard input")
 	f.BoolVar(&i.options.All, "all", false, "also change workloads without a label")
 	f.StringVar(&i.options.By, "by", "", "sidecar, agent or controller: change only workloads that ask for it")
-	f.StringVar(&i.options.Image, "image", image, "idalloc's image, for templates that do not name one")
+	f.StringVar(&i.options.Image, "image", "", "idalloc's image, for templates that name none; empty: this version")
 	return cmd
 }
 
@@ -63,6 +64,7 @@ func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	i.options.Image = cmp.Or(i.options.Image, image)
 	i.options.Warn = func(sentence string) { _, _ = fmt.Fprintln(stderr, "warning:", sentence) }
 	result, workloads, err := inject.Stream(string(manifests), i.options)
 	if err != nil {

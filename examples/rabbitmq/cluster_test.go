@@ -33,8 +33,10 @@ import (
 const (
 	// consumerImage is this test binary, which plays consumers.
 	consumerImage = "idalloc/orders:e2e"
-	configFolder  = "../../config"
-	policyName    = "idalloc"
+	// user is that of all containers: images of CLUSTER_LOAD say none.
+	user         = int64(65532)
+	configFolder = "../../config"
+	policyName   = "idalloc"
 )
 
 // cluster is the one of KUBECONFIG. Its node is this machine.
@@ -134,6 +136,7 @@ func (c *cluster) consumes(d *appsv1.Deployment, w *way, url string, annotations
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "probe", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: w.probe, Type: new(corev1.HostPathDirectory)},
 	}})
+	pod.SecurityContext.RunAsUser = new(user)
 	worker := &pod.Containers[0]
 	worker.Image, worker.ImagePullPolicy = "docker.io/"+consumerImage, corev1.PullNever
 	worker.Command = []string{"/" + filepath.Base(c.program)}
@@ -148,7 +151,9 @@ func (c *cluster) consumes(d *appsv1.Deployment, w *way, url string, annotations
 // scales has a Deployment of autoscaler/config read the loads of queues from a broker.
 func (c *cluster) scales(d *appsv1.Deployment, w *way, broker *example.Server, pace pace) error {
 	management, err := broker.Said("management")
-	container := &d.Spec.Template.Spec.Containers[0]
+	pod := &d.Spec.Template.Spec
+	pod.SecurityContext.RunAsUser = new(user)
+	container := &pod.Containers[0]
 	container.Image, container.ImagePullPolicy = c.autoscaler, corev1.PullNever
 	container.Args = append([]string{
 		"run", "deployment/" + example.Scaled, fmt.Sprintf("--capacity=%d", capacity), fmt.Sprintf("--min-replicas=%d", fewest), "--max-replicas=20",

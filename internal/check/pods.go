@@ -73,7 +73,7 @@ func (c *checker) try(ctx context.Context, label, value string) (*unstructured.U
 		"apiVersion": "v1", "kind": "Pod",
 		"spec": map[string]any{
 			"automountServiceAccountToken": no,
-			"securityContext":              map[string]any{"runAsNonRoot": yes, "runAsUser": int64(65532), "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
+			"securityContext":              map[string]any{"runAsNonRoot": yes, "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
 			"containers": []any{map[string]any{
 				"name": "check", "image": "example.com/check",
 				"securityContext": map[string]any{"allowPrivilegeEscalation": no, "capabilities": map[string]any{"drop": []any{"ALL"}}},

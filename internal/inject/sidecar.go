@@ -19,6 +19,7 @@ const (
 	dirEnv      = "IDALLOC_DIR"
 	urlEnv      = "IDALLOC_URL"
 	url         = "http://127.0.0.1:8089"
+	user        = "65532" // of the image. It is said where the pod runs as root
 )
 
 // What a pod gets, but for what its settings say.
@@ -144,6 +145,9 @@ func (p *pod) add() error {
 	}
 	put(sidecar, "args", args)
 	p.settings.resources(sidecar)
+	if value(p.spec, "securityContext", "runAsUser") == "0" {
+		put(field(sidecar, "securityContext"), "runAsUser", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: user})
+	}
 	put(list(sidecar, "volumeMounts").Content[0], "mountPath", scalar(p.settings.dir))
 
 	p.each(p.show)

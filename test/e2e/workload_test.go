@@ -114,6 +114,7 @@ func (w *workload) adapt() {
 	w.manifest.deployment.Spec.Template.Spec.ServiceAccountName, w.manifest.serviceAccount.Name, w.manifest.binding.Subjects[0].Name = idalloc, idalloc, idalloc
 	w.manifest.deployment.Spec.Template.Labels[rankedLabel] = "no"
 	pod := &w.manifest.deployment.Spec.Template.Spec
+	pod.SecurityContext.RunAsUser = new(int64(65532)) // images of CLUSTER_LOAD say none
 	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range list {
 			list[i].Image, list[i].ImagePullPolicy = image, corev1.PullNever

@@ -148,6 +148,26 @@ func TestArchitectureHasEachPackage(t *testing.T) {
 	}
 }
 
+// Until there is a release, VERSION stands for its number, and a page names an image of it only as what a kustomization replaces.
+func TestNoPageNamesWhatIsNotReleased(t *testing.T) {
+	const explains = "`VERSION` stands for"
+	if !strings.Contains(read(t, "README.md"), "Nothing is released") {
+		return
+	}
+	version := regexp.MustCompile(`(?m)^appVersion: (\S+)$`).FindStringSubmatch(read(t, "charts/idalloc/Chart.yaml"))[1]
+	replaced := regexp.MustCompile(`name: ghcr\.io/idalloc/[\w-]+(,|\n) *newName: `)
+	for page, text := range pages(t) {
+		for number, line := range strings.Split(replaced.ReplaceAllString(text, ""), "\n") {
+			if strings.Contains(line, version) || strings.Contains(line, "ghcr.io/idalloc/") && !strings.HasSuffix(line, ":VERSION") {
+				t.Errorf("%s:%d names what does not exist: %s", page, number+1, line)
+			}
+		}
+		if strings.Contains(text, explains) != (page == "config/README.md") {
+			t.Errorf("%s: config/README.md alone says what VERSION stands for", page)
+		}
+	}
+}
+
 // A page may name what Go programs may rely on in the way that one writes it in Go.
 func TestThePagesNameGoThatThereIs(t *testing.T) {
 	for page, text := range pages(t) {

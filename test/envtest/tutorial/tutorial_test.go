@@ -96,7 +96,7 @@ func newReader(t *testing.T, root string, p page) *reader {
 		if err != nil {
 			t.Fatal(err)
 		}
-		options.Images = map[string]string{"registry.example.com/" + p.program: worker}
+		options.Images = map[string]string{"registry.example.com/idalloc/" + p.program: worker}
 	}
 	if _, err := suite.Build(t.Context(), programs, "./cmd/kubectl-idalloc"); err != nil {
 		t.Fatal(err)
