@@ -131,7 +131,7 @@ func (a *Allocator) listen(why duty.Duty) {
 	if a.o.Divides {
 		id = a.tenure.Working.ID
 	}
-	a.peers.FollowNeighbour(a.contact.Streams(), id, a.view.owner, a.log)
+	a.peers.FollowNeighbour(a.contact.Streams(), id, a.view.owner, a.clock.Now(), a.log)
 }
 
 // newer reports whether version a is later than b, or b is not known. Versions that cannot be compared count as newer.

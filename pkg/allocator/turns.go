@@ -122,7 +122,7 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 // alarm is when time alone changes what a process knows: the first of the times that each part says.
 func (a *Allocator) alarm(now time.Time) time.Time {
 	mine := a.receipt()
-	at := soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.tenure.Lock.Share.ID), a.work.since.Add(a.view.owner.Wish.GiveBackAfter), a.work.partsDue(), a.peers.NeighbourEnds(a.ref), a.work.listenAt,
+	at := soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.tenure.Lock.Share.ID), a.work.since.Add(a.view.owner.Wish.GiveBackAfter), a.work.partsDue(), a.peers.NeighbourEnds(a.ref), a.peers.NeighbourTurns(), a.work.listenAt,
 		a.work.rest.until, a.contest.until, a.wait.until, a.wait.complains, a.lag.until, a.plans.reservedSince.Add(a.pace.Longer(proposal.Reserved(mine.Rank))))
 	if failures := mine.Failures(); failures > 0 {
 		at = soonest(now, at, a.plans.began.Add(a.pace.StandBack(failures)))

@@ -20,14 +20,20 @@ type neighbour struct {
 	stop   context.CancelFunc
 	// vain says that a plan found the pod alive.
 	vain bool
+	// since is when this one began, and turns when the next one may, zero if none is to.
+	since, turns time.Time
 }
+
+// settles is for how long a holder follows one neighbour at least. To follow another one takes up to three requests, and a writer may change the map, and so
+// the neighbour, many times a minute.
+const settles = 2 * time.Second
 
 func (n *neighbour) close() {
 	if n.stop != nil {
 		n.stop()
 		<-n.stream.Done()
 	}
-	*n = neighbour{}
+	*n = neighbour{since: n.since}
 }
 
 // neighbourOf returns the pod that the holder of me follows, empty if there is none: that of the first id before me, cyclically, of those that
@@ -48,22 +54,31 @@ func neighbourOf(me int, owner store.Owner) string {
 	return ""
 }
 
-// FollowNeighbour follows the pod that the holder of me is to follow by this moment of the owner, and none if me is receipt.NoID.
-func (p *Peers) FollowNeighbour(ctx context.Context, me int, owner store.Owner, log logr.Logger) {
+// FollowNeighbour follows the pod that the holder of me is to follow by this moment of the owner, and none if me is receipt.NoID. If the last change was a
+// moment ago, it stays with the former one until NeighbourTurns.
+func (p *Peers) FollowNeighbour(ctx context.Context, me int, owner store.Owner, now time.Time, log logr.Logger) {
 	n, pod := &p.neighbour, ""
 	if me != receipt.NoID {
 		pod = neighbourOf(me, owner)
 	}
-	if n.pod == pod {
+	if n.turns = (time.Time{}); n.pod == pod {
+		return
+	}
+	if at := n.since.Add(settles); pod != "" && now.Before(at) {
+		n.turns = at
 		return
 	}
 	if n.close(); pod == "" {
 		return
 	}
+	n.since = now
 	ctx, n.stop = context.WithCancel(ctx)
 	n.pod, n.stream = pod, watch.LivePod(ctx, p.store, owner.Namespace, pod, log)
 	n.stream.Wake(p.wake)
 }
+
+// NeighbourTurns is when FollowNeighbour is to be called again, zero if that is not due.
+func (p *Peers) NeighbourTurns() time.Time { return p.neighbour.turns }
 
 // NeighbourLives says that a plan has found the neighbour alive.
 func (p *Peers) NeighbourLives() { p.neighbour.vain = true }
