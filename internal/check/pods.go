@@ -37,7 +37,8 @@ func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	case isForbidden(err):
 		t.untried = "you may not create pods in namespace " + c.Namespace + ", so it is not tried; name another one with -n"
 		return t, nil
-	case strings.Contains(err.Error(), "'"+f.release()+"-assign'"), strings.Contains(err.Error(), "failed calling webhook"): // no gate, and something refuses that
+	case strings.Contains(err.Error(), "'"+f.release()+"-assign'"), strings.Contains(err.Error(), "failed calling webhook"), // no gate, and something refuses that
+		strings.Contains(err.Error(), "'idalloc-gate'") && f.serves(c.Namespace): // the chart's, which may be the first to refuse it
 		t.gated = verdict{no: first(err)}
 	case apierrors.IsNotFound(err), isRefused(err):
 		t.untried = "namespace " + c.Namespace + " refuses the pod that would show it: " + first(err)
