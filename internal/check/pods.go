@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -30,6 +31,9 @@ func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	var t trial
 	pod, err := c.try(ctx, "idalloc.dev/assign", "controller")
 	switch {
+	case err == nil && receipt.Newer(pod.GetAnnotations()):
+		t.gated = verdict{no: fmt.Sprintf("new pods get annotation %s: %s, and this program knows contracts up to %d: upgrade the controller, and this program",
+			receipt.ContractKey, pod.GetAnnotations()[receipt.ContractKey], receipt.Contract)}
 	case err == nil && hasGate(pod):
 		t.gated = verdict{yes: true}
 	case err == nil:

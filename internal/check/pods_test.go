@@ -44,3 +44,21 @@ func TestAPodWithoutAGateIsRefused(t *testing.T) {
 		server.Close()
 	}
 }
+
+// Pods of a later chart wait for its controller.
+func TestPodsOfALaterContractAreFound(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"idalloc.dev/contract":"2"}},"spec":{"schedulingGates":[{"name":"idalloc.dev/id"}]}}`)
+	}))
+	t.Cleanup(server.Close)
+	s, err := store.New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(apifake.Born()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := checker{Options{Dynamic: s.Dynamic, Namespace: "shop", Server: "v1.36.3"}}
+	got, err := c.tryPods(t.Context(), found{name: controllerName})
+	if err != nil || got.gated.yes || !strings.Contains(got.gated.no, "idalloc.dev/contract: 2, and this program knows contracts up to 1: upgrade the controller") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
