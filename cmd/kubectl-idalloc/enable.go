@@ -55,16 +55,27 @@ config/policy, which limit it, unless you say --without-policy. With
 	cmd.Flags().StringVar(&e.options.By, "by", "", "sidecar (the pods plan) or agent (the controller plans)")
 	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, for strict mode")
 	cmd.Flags().BoolVar(&e.withoutPolicy, "without-policy", false, "make the account although no policy limits it")
-	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (send nothing) or server (store nothing)")
+	bindDryRun(cmd, &e.dryRun)
 	return cmd
+}
+
+func bindDryRun(cmd *cobra.Command, dryRun *string) {
+	cmd.Flags().StringVar(dryRun, "dry-run", "none", "none, client (send nothing) or server (store nothing)")
+}
+
+func checkDryRun(dryRun string) error {
+	if dryRun != "none" && dryRun != "client" && dryRun != "server" {
+		return cli.Usagef("--dry-run %q: use none, client or server", dryRun)
+	}
+	return nil
 }
 
 func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err := e.Check(); err != nil {
 		return err
 	}
-	if e.dryRun != "none" && e.dryRun != "client" && e.dryRun != "server" {
-		return cli.Usagef("--dry-run %q: use none, client or server", e.dryRun)
+	if err := checkDryRun(e.dryRun); err != nil {
+		return err
 	}
 	switch by := e.options.By; by {
 	case "", inject.BySidecar, inject.ByAgent:
@@ -115,7 +126,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		}
 		done = append(done, applied)
 	}
-	return e.print(out, done)
+	return printChanged(out, e.Output, "applied", e.dryRun, done)
 }
 
 // shares says which other workloads the account may write already. It says nothing if it may not look.
@@ -165,20 +176,21 @@ func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Uns
 	return s.Dynamic.Resource(gvk.GroupVersion().WithResource(resource)).Namespace(o.GetNamespace()).Apply(ctx, o.GetName(), o, options)
 }
 
-func (e *enabler) print(out io.Writer, objects []*unstructured.Unstructured) error {
-	if e.ForPeople() {
-		operation := map[string]string{"none": "applied", "client": "applied (dry run)", "server": "applied (server dry run)"}[e.dryRun]
-		for _, o := range objects {
-			if err := (&printers.NamePrinter{Operation: operation}).PrintObj(o, out); err != nil {
+// printChanged says what was done to objects, or prints them.
+func printChanged(out io.Writer, o *people.Output, operation, dryRun string, objects []*unstructured.Unstructured) error {
+	if o.ForPeople() {
+		operation += map[string]string{"client": " (dry run)", "server": " (server dry run)"}[dryRun]
+		for _, object := range objects {
+			if err := (&printers.NamePrinter{Operation: operation}).PrintObj(object, out); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	items := make([]people.Item, 0, len(objects))
-	for _, o := range objects {
-		of := store.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-		items = append(items, people.Item{About: of, Data: o})
+	for _, object := range objects {
+		of := store.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+		items = append(items, people.Item{About: of, Data: object})
 	}
-	return e.Items(out, !e.Is("yaml"), items...)
+	return o.Items(out, !o.Is("yaml"), items...)
 }

@@ -24,6 +24,8 @@ func TestUsage(t *testing.T) {
 		"check -o xml":                     "use table, wide, json, yaml, name",
 		"get deploy/a -A":                  "name none then",
 		"enable":                           "name one workload",
+		"release":                          "name one workload",
+		"release deploy/a --dry-run=on":    "use none, client or server",
 		"get deploy/a -o xml":              "use table, wide, json, yaml, name",
 		"get deploy/a -o jsonpath={":       "unclosed action",
 		"explain":                          "name one pod",
@@ -40,7 +42,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestHelpIsShortAndSpeaksOfThePlugin(t *testing.T) {
-	for _, command := range []string{"get", "verify", "gc", "explain", "top", "enable", "inject"} {
+	for _, command := range []string{"get", "verify", "gc", "explain", "top", "enable", "release", "inject"} {
 		code, help, _ := called(t, command, "--help")
 		if code != cli.ExitDone || strings.Contains(help, "--certificate-authority") || !strings.Contains(help, "kubectl idalloc options") {
 			t.Errorf("%s --help:\n%s", command, help)

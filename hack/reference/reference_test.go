@@ -43,7 +43,7 @@ func TestWhatTheCodeHasIsOnThePage(t *testing.T) {
 		text = append(text, page...)
 	}
 	for _, row := range []string{
-		"| `GateMissing` |", "| `OwnerUnknown` |", "| `PodRemoved` | Normal: ", "| `RolloutWaits` |",
+		"| `ContractUnknown` |", "| `GateMissing` |", "| `OwnerUnknown` |", "| `PodRemoved` | Normal: ", "| `RolloutWaits` |",
 		"| `idalloc.dev/evict` |", "| `idalloc.dev/id` | the id,", "| `idalloc.dev/count` |", "| `idalloc.dev/identity` |",
 		"| `--fence-after duration` | `IDALLOC_FENCE_AFTER` |", "| `--pod-uid string` | `POD_UID`, `IDALLOC_POD_UID` |",
 		"### kubectl-idalloc get\n", "| `-A`, `--all-namespaces` | – |",

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -30,6 +31,9 @@ func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	var t trial
 	pod, err := c.try(ctx, "idalloc.dev/assign", "controller")
 	switch {
+	case err == nil && receipt.Newer(pod.GetAnnotations()):
+		t.gated = verdict{no: fmt.Sprintf("new pods get annotation %s: %s, and this program knows contracts up to %d: upgrade the controller, and this program",
+			receipt.ContractKey, pod.GetAnnotations()[receipt.ContractKey], receipt.Contract)}
 	case err == nil && hasGate(pod):
 		t.gated = verdict{yes: true}
 	case err == nil:
@@ -37,7 +41,8 @@ func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	case isForbidden(err):
 		t.untried = "you may not create pods in namespace " + c.Namespace + ", so it is not tried; name another one with -n"
 		return t, nil
-	case strings.Contains(err.Error(), "'"+f.release()+"-assign'"), strings.Contains(err.Error(), "failed calling webhook"): // no gate, and something refuses that
+	case strings.Contains(err.Error(), "'"+f.release()+"-assign'"), strings.Contains(err.Error(), "failed calling webhook"), // no gate, and something refuses that
+		strings.Contains(err.Error(), "'idalloc-gate'") && f.serves(c.Namespace): // the chart's, which may be the first to refuse it
 		t.gated = verdict{no: first(err)}
 	case apierrors.IsNotFound(err), isRefused(err):
 		t.untried = "namespace " + c.Namespace + " refuses the pod that would show it: " + first(err)

@@ -44,10 +44,7 @@ func (o Options) agent() bool { return o.By == inject.ByAgent }
 
 // For returns the plan for a workload. whole is the workload as the API server has it.
 func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, error) {
-	name := ref.Name + "-idalloc"
-	if ref.Kind != store.Deployment { // workloads of several kinds may have one name
-		name = ref.Name + "-" + strings.ToLower(ref.Kind) + "-idalloc"
-	}
+	name := accountName(ref)
 	template, found, err := unstructured.NestedMap(whole.Object, "spec", "template")
 	if !found { // as with an error
 		return Plan{}, errors.Join(err, fmt.Errorf("%s in namespace %s has no pod template", ref, ref.Namespace))
@@ -100,6 +97,14 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		}
 	}
 	return p, nil
+}
+
+// accountName returns the name of what For makes. Workloads of several kinds may have one name.
+func accountName(ref store.Ref) string {
+	if ref.Kind == store.Deployment {
+		return ref.Name + "-idalloc"
+	}
+	return ref.Name + "-" + strings.ToLower(ref.Kind) + "-idalloc"
 }
 
 // asks says which labels bring the sidecar.

@@ -168,6 +168,7 @@ func (s *scene) podTerms(p *pod) cases.Terms {
 		"condemned":         cases.Just(func() { p.Condemned = true }),
 		"not condemned":     cases.Just(func() { p.Condemned = false }),
 		"gated":             cases.Just(func() { p.byController, p.gated, p.phase = true, true, "Pending" }),
+		"contract":          cases.Text(&p.contract),
 		"ungated":           cases.Just(func() { p.byController, p.gated = true, false }),
 		"gate":              func(rest string) error { p.gates = append(p.gates, rest); return nil },
 		"given":             cases.Text(&p.given),

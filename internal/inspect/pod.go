@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -119,6 +120,8 @@ type assigned struct {
 	// gated says that the pod waits behind idalloc's gate, and gates are others.
 	gated bool
 	gates []string
+	// contract is what annotation receipt.ContractKey says, if this version does not keep it.
+	contract string
 	// given is the id that the program reads, empty before it has one.
 	given string
 	// known is the count that the pod was told last, empty if it was told none.
@@ -133,6 +136,9 @@ func assignedOf(u *unstructured.Unstructured) assigned {
 	a.byAgent = u.GetLabels()[receipt.AssignLabel] == receipt.ByAgent
 	if told, ok := receipt.ProposalOf(u); ok && a.byAgent {
 		a.told, a.known = &told, number(told.Count)
+	}
+	if receipt.Newer(u.GetAnnotations()) {
+		a.contract = strconv.Quote(u.GetAnnotations()[receipt.ContractKey])
 	}
 	gates, _, _ := unstructured.NestedSlice(u.Object, "spec", "schedulingGates")
 	for _, g := range gates {
@@ -162,6 +168,8 @@ func (p pod) behind() []string {
 	switch {
 	case len(p.gates) > 0:
 		return []string{"the pod has other scheduling gates (" + strings.Join(p.gates, ", ") + "): it gets an id when idalloc's gate is the last"}
+	case p.gated && p.contract != "":
+		return []string{fmt.Sprintf("the pod has annotation %s: %s, and this version keeps contracts up to %d: upgrade idalloc-controller, and this program", receipt.ContractKey, p.contract, receipt.Contract)}
 	case p.byAgent && p.told == nil:
 		return []string{"idalloc-controller has proposed nothing to the pod: it is away, or it does not know the workload; see " + checks + ". Pods with an id keep it meanwhile"}
 	case p.byAgent && p.told.Why != "":

@@ -161,7 +161,7 @@ func TestTheChartIsWhatConfigHas(t *testing.T) {
 				t.Errorf("%s: %s of config and of the chart differ: make them equal", name, key)
 			}
 		}
-		delete(got, "ValidatingAdmissionPolicy/idalloc-gate") // what config would need in clusters without a controller for all
+		delete(got, "ValidatingAdmissionPolicy/idalloc-gate") // what outlives the chart
 		delete(got, "ValidatingAdmissionPolicyBinding/idalloc-gate")
 		if len(got) != len(want) {
 			t.Errorf("%s: the chart has %d objects, config has %d", name, len(got), len(want))

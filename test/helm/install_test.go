@@ -3,11 +3,14 @@ package helm_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/testr"
+	"github.com/onsi/gomega"
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/kube"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -90,6 +93,54 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("the %s is left: %v", what, err)
 		}
+	}
+}
+
+// A pod that asks for an id never starts without one, although the chart that gave ids is gone.
+func TestTheRemovedChartLeavesWhatRefusesPodsWithoutAnID(t *testing.T) {
+	config, client := helm(t)
+	install := func(release string) error {
+		install := action.NewInstall(config)
+		install.ReleaseName, install.Namespace, install.WaitStrategy = release, metav1.NamespaceDefault, kube.HookOnlyStrategy
+		_, err := install.RunWithContext(t.Context(), load(t), nil)
+		return err
+	}
+	if err := install(name); err != nil {
+		t.Fatal(err)
+	}
+	uninstall := action.NewUninstall(config)
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	if _, err := uninstall.Run(name); err != nil {
+		t.Fatal(err)
+	}
+
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}} // nothing makes it here
+	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	create := func(label string, gates ...corev1.PodSchedulingGate) error {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "worker-", Labels: map[string]string{label: controller}},
+			Spec:       corev1.PodSpec{SchedulingGates: gates, Containers: []corev1.Container{{Name: "main", Image: "main"}}},
+		}
+		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod, metav1.CreateOptions{})
+		return err
+	}
+	const label = "idalloc.dev/assign"
+	g := gomega.NewWithT(t)
+	g.Eventually(func() error { return create(label) }).WithTimeout(time.Minute).Should(
+		gomega.MatchError(gomega.ContainSubstring("out of the pod template (kubectl idalloc release)")), "without a gate")
+	g.Eventually(func() error { return create(label, corev1.PodSchedulingGate{Name: "idalloc.dev/id"}) }).WithTimeout(time.Minute).Should(gomega.Succeed(),
+		"with a gate, once the API server has seen that the controller's policies are gone")
+	if err := create("app"); err != nil {
+		t.Errorf("a pod that asks for no id: %v", err)
+	}
+
+	if err := install("other"); err == nil {
+		t.Error("a release of another name took it over")
+	}
+	if err := install(name); err != nil {
+		t.Errorf("the same name: %v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -71,6 +72,12 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 			// Do: add the gate to the pod template, or install the admission policies.
 			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: w.Pod, UID: meta.UID}, store.EventWarning, "GateMissing",
 				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", store.AssignLabel, store.Gate))
+		}
+		if meta := p.metas[w.Pod]; w.Reason == heart.ReasonContract && meta != nil && p.seldom(string(meta.UID), "ContractUnknown") {
+			// Event: on a pod: it needs a later version of the controller, which runs after a downgrade or was upgraded after its policies.
+			// Do: upgrade the controller, or delete the pod if its template no longer asks for that version.
+			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: w.Pod, UID: meta.UID}, store.EventWarning, "ContractUnknown",
+				fmt.Sprintf("the pod has annotation %s: %.20s, and this idalloc-controller keeps contracts up to %d: upgrade it", receipt.ContractKey, meta.Annotations[receipt.ContractKey], receipt.Contract))
 		}
 	}
 	slots := "live pods have all ids" + p.lost()

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -85,6 +87,21 @@ func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
 }
 
 // Kubernetes may end an old pod by itself, so no pod that has just come is stuck.
+func TestAPodForALaterControllerIsTold(t *testing.T) {
+	b := &board{}
+	p := b.pass(t, clock.RealClock{})
+	meta := metav1.ObjectMeta{Name: "a", UID: "a", Annotations: map[string]string{receipt.ContractKey: "2"}}
+	p.metas["a"] = &podMeta{ObjectMeta: meta}
+	if q := p.podOf(&corev1.Pod{ObjectMeta: meta}); !q.Newer {
+		t.Error("the pod would get an id")
+	}
+	p.tell(t.Context(), heart.Decision{Waits: []heart.Wait{{Pod: "a", Reason: heart.ReasonContract}}})
+	want := []string{"ContractUnknown: the pod has annotation idalloc.dev/contract: 2, and this idalloc-controller keeps contracts up to 1: upgrade it"}
+	if !slices.Equal(b.events, want) {
+		t.Errorf("it says %q", b.events)
+	}
+}
+
 func TestAStuckUpdateOfAgentsIsTold(t *testing.T) {
 	for age, want := range map[time.Duration][]string{
 		starts / 2: nil,

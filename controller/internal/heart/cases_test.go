@@ -188,7 +188,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Receipt.Share.ID, err = strconv.Atoi(rest)
 	}
 	flags := map[string]*bool{
-		"hidden": &p.Hidden, "other-gates": &p.OtherGates, "hands-over": &p.Receipt.HandsOver, "strict": &p.Receipt.Strict, "settled": &p.Settled,
+		"hidden": &p.Hidden, "other-gates": &p.OtherGates, "newer": &p.Newer, "hands-over": &p.Receipt.HandsOver, "strict": &p.Receipt.Strict, "settled": &p.Settled,
 		"condemned": &p.Condemned, "stood-back": &p.StoodBack, "refused": &p.Refused,
 	}
 	if flag := flags[first]; flag != nil {

@@ -197,7 +197,7 @@ func (p *pod) byProcess() bool {
 
 // takes reports whether the controller may take a slot for the pod.
 func (p *pod) takes() bool {
-	return p.Assigned && p.Gated && !p.OtherGates && !p.Placed && !p.Terminating && !p.runs
+	return p.Assigned && p.Gated && !p.OtherGates && !p.Newer && !p.Placed && !p.Terminating && !p.runs
 }
 
 // available reports whether the pod counts as available to the Deployment.

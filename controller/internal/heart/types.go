@@ -60,6 +60,8 @@ type Pod struct {
 	Settled bool
 	// Gated says that idalloc's gate is there, and OtherGates that other gates are.
 	Gated, OtherGates bool
+	// Newer says that the pod needs a later contract than this controller keeps.
+	Newer bool
 	// Under is the owner that the pod's receipt names, or its identity. It is the zero value if neither names one.
 	Under identity.Owner
 	// Placed says that the pod is on a node.
@@ -173,6 +175,7 @@ const (
 	ReasonNever       Reason = "never"       // idalloc.dev/evict is never
 	ReasonKept        Reason = "kept"        // no older pod hands its id over
 	ReasonGates       Reason = "gates"       // the pod has other gates
+	ReasonContract    Reason = "contract"    // the pod needs a later controller
 	ReasonNoGate      Reason = "no_gate"     // it has no gate, and no id
 	ReasonFull        Reason = "full"        // the owner's annotations are full
 	ReasonFrozen      Reason = "frozen"      // a ReplicaSet is about to change hands

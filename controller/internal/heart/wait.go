@@ -53,6 +53,8 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonSlots
 	case p.OtherGates:
 		return ReasonGates
+	case p.Gated && p.Newer:
+		return ReasonContract
 	case !p.Gated || p.Placed:
 		return ReasonNoGate
 	case p.Refused:

@@ -148,6 +148,15 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 		got = as(ctx, controlplane.Admin, "idalloc", "enable", "sts/free", "-n", w.Name, "--without-policy", "--by=sidecar")
 		Expect(got.Code).To(BeZero(), got.Stderr)
 		Expect(template()).To(And(HaveKeyWithValue("idalloc.dev/inject", "true"), Not(HaveKey("idalloc.dev/assign"))))
+
+		By("releasing the workload")
+		got = as(ctx, controlplane.Admin, "idalloc", "release", "sts/free", "-n", w.Name, "--dry-run=server")
+		Expect(got.Stdout).To(Equal("statefulset.apps/free released (server dry run)\n"), got.Stderr)
+		Expect(template()).To(HaveKey("idalloc.dev/inject"), "a dry run stores nothing")
+		Expect(kubectl(ctx, "idalloc", "release", "sts/free", "-n", w.Name)).To(Equal("statefulset.apps/free released\n"))
+		Expect(template()).NotTo(HaveKey("idalloc.dev/inject"))
+		got = as(ctx, controlplane.Admin, "idalloc", "release", "sts/free", "-n", w.Name)
+		Expect(got).To(And(HaveField("Code", BeZero()), HaveField("Stdout", BeEmpty()), HaveField("Stderr", ContainSubstring("asks for no id"))))
 	})
 
 	It("completes kinds, names, pods and namespaces, as kubectl asks for them", Label(nightly), func(ctx SpecContext) {

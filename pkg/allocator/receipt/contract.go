@@ -1,0 +1,20 @@
+package receipt
+
+import "strconv"
+
+// ContractKey is the annotation of a pod with the number of the contract that its program needs: which annotations and files the controller gives it. Who
+// adds the gate to the pod writes it with the gate from number 2 on. Without it the number is 1.
+const ContractKey = "idalloc.dev/contract"
+
+// Contract is the highest number that this version keeps.
+const Contract = 1
+
+// Newer reports whether a pod needs more than this version gives. So does one whose number cannot be read.
+func Newer(annotations map[string]string) bool {
+	text, has := annotations[ContractKey]
+	if !has {
+		return false
+	}
+	n, err := strconv.Atoi(text)
+	return err != nil || n > Contract
+}
