@@ -302,6 +302,50 @@ func TestWithoutMutatingPoliciesTheControllerServesAWebhook(t *testing.T) {
 	}
 }
 
+// The monitors send what the controller asks for.
+func TestTheAPIServerSaysWhoMayScrape(t *testing.T) {
+	const own = "/idalloc-controller"
+	by := func(authentication bool, pod values) (string, map[string]object, error) {
+		pod[on] = true
+		manifest, err := render(t, "36", values{controller: values{
+			"metrics": values{"authentication": authentication}, "podMonitor": pod, "serviceMonitor": values{on: true}, "namespaces": []any{"shop"},
+		}})
+		return manifest, objects(t, []byte(manifest)), err
+	}
+	manifest, got, err := by(false, values{})
+	if err != nil || strings.Contains(manifest, "--metrics-authentication") || got["ClusterRole"+own+"-metrics"] != nil || strings.Contains(manifest, "scheme:") {
+		t.Errorf("%v: without authentication the chart has some:\n%s", err, manifest)
+	}
+	if _, _, err = by(true, values{}); err == nil || !strings.Contains(err.Error(), "set controller.podMonitor.authorization") {
+		t.Errorf("a PodMonitor without a token: %v", err)
+	}
+	token := values{"credentials": values{"name": "scraper", "key": "token"}}
+	manifest, got, err = by(true, values{"authorization": token, "tlsConfig": values{"serverName": "ids"}})
+	if err != nil || !strings.Contains(manifest, "- --metrics-authentication\n") {
+		t.Fatalf("%v:\n%s", err, manifest)
+	}
+	rules := func(group, resource string) any {
+		return object{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": []any{"create"}}
+	}
+	for want, is := range map[string][2]any{
+		"rules": {[]any{rules("authentication.k8s.io", "tokenreviews"), rules("authorization.k8s.io", "subjectaccessreviews")}, at(got["ClusterRole"+own+"-metrics"], "rules")},
+		"the controller's account": {
+			[]any{object{"kind": "ServiceAccount", "name": "idalloc-controller", "namespace": "idalloc-system"}}, at(got["ClusterRoleBinding"+own+"-metrics"], "subjects"),
+		},
+		"the Prometheus's token": {
+			[]any{object{"port": "metrics", "scheme": "https", "tlsConfig": object{"insecureSkipVerify": true}, "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}}, //nolint:gosec // a path
+			at(got["ServiceMonitor"+own], "spec", "endpoints"),
+		},
+		"your token": {
+			[]any{object{"port": "metrics", "scheme": "https", "tlsConfig": object{"serverName": "ids"}, "authorization": token}}, at(got["PodMonitor"+own], "spec", "podMetricsEndpoints"),
+		},
+	} {
+		if !reflect.DeepEqual(is[0], is[1]) {
+			t.Errorf("%s: %v, not %v", want, is[1], is[0])
+		}
+	}
+}
+
 func TestTheValuesHaveASchema(t *testing.T) {
 	for name, v := range map[string]values{
 		"together":    {actions: []any{"Deny", "Warn"}}, // the API server refuses both together
@@ -313,6 +357,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"pattern":     {inject: values{"image": values{"tag": "a'b"}}}, // it stands in a text of an expression
 		"minimum":     {controller: values{"replicas": 0}},
 		"typo":        {controller: values{"podMonitor": values{"intervall": "30s"}}},
+		"spelling":    {controller: values{"metrics": values{"authorisation": true}}},
 		"namespace":   {controller: values{"namespaces": []any{"a'"}}},
 		"value must":  {"admission": "none"},
 	} {

@@ -125,10 +125,15 @@ labels:
                 fieldPath: metadata.namespace
 {{- end }}
 
-{{- /* The fields of an endpoint that PodMonitor and ServiceMonitor share. */ -}}
+{{- /* The fields of an endpoint that PodMonitor and ServiceMonitor share: a list of the root, the values of the monitor and what names a token if they do not. */ -}}
 {{- define "idalloc.endpoint" -}}
+{{- $endpoint := index . 1 }}
+{{- if (index . 0).Values.controller.metrics.authentication }}
+{{- $token := ternary (dict) (index . 2) (or $endpoint.authorization $endpoint.bearerTokenFile $endpoint.bearerTokenSecret | empty | not) }}
+{{- $endpoint = merge (dict "scheme" (default "https" $endpoint.scheme) "tlsConfig" (default (dict "insecureSkipVerify" true) $endpoint.tlsConfig)) $token $endpoint }}
+{{- end }}
 - port: metrics
-  {{- range $key, $value := omit . "enabled" "labels" }}
+  {{- range $key, $value := omit $endpoint "enabled" "labels" }}
   {{- if $value }}
   {{- toYaml (dict $key $value) | nindent 2 }}
   {{- end }}
