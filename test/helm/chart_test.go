@@ -302,6 +302,48 @@ func TestWithoutMutatingPoliciesTheControllerServesAWebhook(t *testing.T) {
 	}
 }
 
+// cert-manager's part is not the controller's: it needs neither the Secret nor a right to change the webhook.
+func TestCertManagerMakesTheCertificate(t *testing.T) {
+	const own, written = "/idalloc-webhook", "idalloc-webhook-certificate"
+	by := func(minor string, issuer values) map[string]object {
+		manifest, err := render(t, minor, values{"webhook": values{"certManager": values{on: true, "issuerRef": issuer}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return objects(t, []byte(manifest))
+	}
+	got := by("35", values{})
+	for key, want := range map[string]bool{
+		"Issuer" + own: true, "Issuer" + own + "-authority": true, "Certificate" + own + "-authority": true, "Certificate/" + written: true, "Service" + own: true,
+		"Secret" + own: false, "Role" + own: false, "RoleBinding" + own: false, "ClusterRole" + own: false, "ClusterRoleBinding" + own: false,
+	} {
+		if (got[key] != nil) != want {
+			t.Errorf("%s is there: %v", key, !want)
+		}
+	}
+	issuer, names := at(got["Certificate/"+written], "spec", "issuerRef"), at(got["Certificate/"+written], "spec", "dnsNames")
+	if at(issuer, "name") != "idalloc-webhook-authority" || !reflect.DeepEqual(names, []any{"idalloc-webhook.idalloc-system.svc"}) {
+		t.Errorf("the certificate is %v's, for %v", issuer, names)
+	}
+	if from := at(got["MutatingWebhookConfiguration"+own], "metadata", "annotations", "cert-manager.io/inject-ca-from"); from != "idalloc-system/"+written {
+		t.Errorf("the authority comes from %v", from)
+	}
+	pod := fmt.Sprint(at(got["Deployment/idalloc-controller"], "spec", "template", "spec"))
+	for _, part := range []string{"--webhook-certificates=/var/run/webhook", "mountPath:/var/run/webhook name:webhook", "secret:map[secretName:" + written + "]"} {
+		if !strings.Contains(pod, part) {
+			t.Errorf("the pods have no %s: %s", part, pod)
+		}
+	}
+	got = by("35", values{"kind": "ClusterIssuer", "name": "internal"})
+	issuer = at(got["Certificate/"+written], "spec", "issuerRef")
+	if got["Issuer"+own] != nil || at(issuer, "kind") != "ClusterIssuer" || at(issuer, "name") != "internal" {
+		t.Errorf("the certificate is of %v", issuer)
+	}
+	if got = by("36", values{}); got["Certificate/"+written] != nil || strings.Contains(fmt.Sprint(got["Deployment/idalloc-controller"]), "webhook") {
+		t.Error("there is a certificate without a webhook")
+	}
+}
+
 // The monitors send what the controller asks for.
 func TestTheAPIServerSaysWhoMayScrape(t *testing.T) {
 	const own = "/idalloc-controller"
@@ -357,6 +399,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"pattern":     {inject: values{"image": values{"tag": "a'b"}}}, // it stands in a text of an expression
 		"minimum":     {controller: values{"replicas": 0}},
 		"typo":        {controller: values{"podMonitor": values{"intervall": "30s"}}},
+		"issuer":      {"webhook": values{"certManager": values{"issuerRef": "internal"}}},
 		"spelling":    {controller: values{"metrics": values{"authorisation": true}}},
 		"namespace":   {controller: values{"namespaces": []any{"a'"}}},
 		"value must":  {"admission": "none"},

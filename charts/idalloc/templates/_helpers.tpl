@@ -26,6 +26,11 @@
 {{- end }}
 {{- end }}
 
+{{- /* The Secret that cert-manager writes. The one that the controller writes has another name, so neither takes over the other's. */ -}}
+{{- define "idalloc.certificate" -}}
+{{ include "idalloc.webhook" . }}-certificate
+{{- end }}
+
 {{- define "idalloc.account" -}}
 {{- $a := .Values.controller.serviceAccount }}
 {{- $a.name | default (ternary (include "idalloc.controller" .) "default" $a.create) }}
