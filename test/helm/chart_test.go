@@ -302,6 +302,92 @@ func TestWithoutMutatingPoliciesTheControllerServesAWebhook(t *testing.T) {
 	}
 }
 
+// cert-manager's part is not the controller's: it needs neither the Secret nor a right to change the webhook.
+func TestCertManagerMakesTheCertificate(t *testing.T) {
+	const own, written = "/idalloc-webhook", "idalloc-webhook-certificate"
+	by := func(minor string, issuer values) map[string]object {
+		manifest, err := render(t, minor, values{"webhook": values{"certManager": values{on: true, "issuerRef": issuer}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return objects(t, []byte(manifest))
+	}
+	got := by("35", values{})
+	for key, want := range map[string]bool{
+		"Issuer" + own: true, "Issuer" + own + "-authority": true, "Certificate" + own + "-authority": true, "Certificate/" + written: true, "Service" + own: true,
+		"Secret" + own: false, "Role" + own: false, "RoleBinding" + own: false, "ClusterRole" + own: false, "ClusterRoleBinding" + own: false,
+	} {
+		if (got[key] != nil) != want {
+			t.Errorf("%s is there: %v", key, !want)
+		}
+	}
+	issuer, names := at(got["Certificate/"+written], "spec", "issuerRef"), at(got["Certificate/"+written], "spec", "dnsNames")
+	if at(issuer, "name") != "idalloc-webhook-authority" || !reflect.DeepEqual(names, []any{"idalloc-webhook.idalloc-system.svc"}) {
+		t.Errorf("the certificate is %v's, for %v", issuer, names)
+	}
+	if from := at(got["MutatingWebhookConfiguration"+own], "metadata", "annotations", "cert-manager.io/inject-ca-from"); from != "idalloc-system/"+written {
+		t.Errorf("the authority comes from %v", from)
+	}
+	pod := fmt.Sprint(at(got["Deployment/idalloc-controller"], "spec", "template", "spec"))
+	for _, part := range []string{"--webhook-certificates=/var/run/webhook", "mountPath:/var/run/webhook name:webhook", "secret:map[secretName:" + written + "]"} {
+		if !strings.Contains(pod, part) {
+			t.Errorf("the pods have no %s: %s", part, pod)
+		}
+	}
+	got = by("35", values{"kind": "ClusterIssuer", "name": "internal"})
+	issuer = at(got["Certificate/"+written], "spec", "issuerRef")
+	if got["Issuer"+own] != nil || at(issuer, "kind") != "ClusterIssuer" || at(issuer, "name") != "internal" {
+		t.Errorf("the certificate is of %v", issuer)
+	}
+	if got = by("36", values{}); got["Certificate/"+written] != nil || strings.Contains(fmt.Sprint(got["Deployment/idalloc-controller"]), "webhook") {
+		t.Error("there is a certificate without a webhook")
+	}
+}
+
+// The monitors send what the controller asks for.
+func TestTheAPIServerSaysWhoMayScrape(t *testing.T) {
+	const own = "/idalloc-controller"
+	by := func(authentication bool, pod values) (string, map[string]object, error) {
+		pod[on] = true
+		manifest, err := render(t, "36", values{controller: values{
+			"metrics": values{"authentication": authentication}, "podMonitor": pod, "serviceMonitor": values{on: true}, "namespaces": []any{"shop"},
+		}})
+		return manifest, objects(t, []byte(manifest)), err
+	}
+	manifest, got, err := by(false, values{})
+	if err != nil || strings.Contains(manifest, "--metrics-authentication") || got["ClusterRole"+own+"-metrics"] != nil || strings.Contains(manifest, "scheme:") {
+		t.Errorf("%v: without authentication the chart has some:\n%s", err, manifest)
+	}
+	if _, _, err = by(true, values{}); err == nil || !strings.Contains(err.Error(), "set controller.podMonitor.authorization") {
+		t.Errorf("a PodMonitor without a token: %v", err)
+	}
+	token := values{"credentials": values{"name": "scraper", "key": "token"}}
+	manifest, got, err = by(true, values{"authorization": token, "tlsConfig": values{"serverName": "ids"}})
+	if err != nil || !strings.Contains(manifest, "- --metrics-authentication\n") {
+		t.Fatalf("%v:\n%s", err, manifest)
+	}
+	rules := func(group, resource string) any {
+		return object{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": []any{"create"}}
+	}
+	for want, is := range map[string][2]any{
+		"rules": {[]any{rules("authentication.k8s.io", "tokenreviews"), rules("authorization.k8s.io", "subjectaccessreviews")}, at(got["ClusterRole"+own+"-metrics"], "rules")},
+		"the controller's account": {
+			[]any{object{"kind": "ServiceAccount", "name": "idalloc-controller", "namespace": "idalloc-system"}}, at(got["ClusterRoleBinding"+own+"-metrics"], "subjects"),
+		},
+		"the Prometheus's token": {
+			[]any{object{"port": "metrics", "scheme": "https", "tlsConfig": object{"insecureSkipVerify": true}, "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}}, //nolint:gosec // a path
+			at(got["ServiceMonitor"+own], "spec", "endpoints"),
+		},
+		"your token": {
+			[]any{object{"port": "metrics", "scheme": "https", "tlsConfig": object{"serverName": "ids"}, "authorization": token}}, at(got["PodMonitor"+own], "spec", "podMetricsEndpoints"),
+		},
+	} {
+		if !reflect.DeepEqual(is[0], is[1]) {
+			t.Errorf("%s: %v, not %v", want, is[1], is[0])
+		}
+	}
+}
+
 func TestTheValuesHaveASchema(t *testing.T) {
 	for name, v := range map[string]values{
 		"together":    {actions: []any{"Deny", "Warn"}}, // the API server refuses both together
@@ -313,6 +399,8 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"pattern":     {inject: values{"image": values{"tag": "a'b"}}}, // it stands in a text of an expression
 		"minimum":     {controller: values{"replicas": 0}},
 		"typo":        {controller: values{"podMonitor": values{"intervall": "30s"}}},
+		"issuer":      {"webhook": values{"certManager": values{"issuerRef": "internal"}}},
+		"spelling":    {controller: values{"metrics": values{"authorisation": true}}},
 		"namespace":   {controller: values{"namespaces": []any{"a'"}}},
 		"value must":  {"admission": "none"},
 	} {

@@ -26,6 +26,11 @@
 {{- end }}
 {{- end }}
 
+{{- /* The Secret that cert-manager writes. The one that the controller writes has another name, so neither takes over the other's. */ -}}
+{{- define "idalloc.certificate" -}}
+{{ include "idalloc.webhook" . }}-certificate
+{{- end }}
+
 {{- define "idalloc.account" -}}
 {{- $a := .Values.controller.serviceAccount }}
 {{- $a.name | default (ternary (include "idalloc.controller" .) "default" $a.create) }}
@@ -125,10 +130,15 @@ labels:
                 fieldPath: metadata.namespace
 {{- end }}
 
-{{- /* The fields of an endpoint that PodMonitor and ServiceMonitor share. */ -}}
+{{- /* The fields of an endpoint that PodMonitor and ServiceMonitor share: a list of the root, the values of the monitor and what names a token if they do not. */ -}}
 {{- define "idalloc.endpoint" -}}
+{{- $endpoint := index . 1 }}
+{{- if (index . 0).Values.controller.metrics.authentication }}
+{{- $token := ternary (dict) (index . 2) (or $endpoint.authorization $endpoint.bearerTokenFile $endpoint.bearerTokenSecret | empty | not) }}
+{{- $endpoint = merge (dict "scheme" (default "https" $endpoint.scheme) "tlsConfig" (default (dict "insecureSkipVerify" true) $endpoint.tlsConfig)) $token $endpoint }}
+{{- end }}
 - port: metrics
-  {{- range $key, $value := omit . "enabled" "labels" }}
+  {{- range $key, $value := omit $endpoint "enabled" "labels" }}
   {{- if $value }}
   {{- toYaml (dict $key $value) | nindent 2 }}
   {{- end }}

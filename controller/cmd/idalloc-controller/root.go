@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/idalloc/idalloc/controller/internal/executor"
+	"github.com/idalloc/idalloc/controller/internal/scrape"
 	"github.com/idalloc/idalloc/controller/internal/webhook"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
@@ -55,6 +57,7 @@ type options struct {
 	electionID        string
 	elect             bool
 	metricsAt, health string
+	authentication    bool
 	webhook           webhook.Options
 }
 
@@ -77,6 +80,7 @@ func newRoot() *cobra.Command {
 	f.StringVar(&o.electionID, "leader-election-id", "idalloc-controller", "name of the Lease")
 	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease; empty: that of the pod")
 	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
+	f.BoolVar(&o.authentication, "metrics-authentication", false, "ask the API server who may scrape; serve HTTPS")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
 	f.StringVar(&o.webhook.Name, "webhook", "", "webhook to serve, with a Service and Secret of this name")
 	f.IntVar(&o.webhook.Port, "webhook-port", 9443, "port of the webhook")
@@ -152,17 +156,32 @@ func (o *options) serve(ctx context.Context, mgr manager.Manager) error {
 	probes.Handle("/healthz", healthz.CheckHandler{Checker: healthz.Ping})
 	probes.Handle("/readyz", healthz.CheckHandler{Checker: ready})
 	// Each answer that is compressed takes most of a megabyte.
-	scrapes.Handle("/metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: mostScrapes}))
+	answer := promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: mostScrapes})
+	var secure *tls.Config
+	if o.authentication {
+		var err error
+		if answer, err = scrape.Permitted(mgr.GetConfig(), mgr.GetLogger(), answer); err != nil {
+			return fmt.Errorf("--metrics-authentication: %w", err)
+		}
+		if secure, err = scrape.TLS(); err != nil {
+			return fmt.Errorf("--metrics-authentication: %w", err)
+		}
+	}
+	scrapes.Handle("/metrics", answer)
 	for _, s := range []struct {
 		flag, address string
 		handler       http.Handler
-	}{{"health-address", o.health, probes}, {"metrics-address", o.metricsAt, scrapes}} {
+		tls           *tls.Config
+	}{{"health-address", o.health, probes, nil}, {"metrics-address", o.metricsAt, scrapes, secure}} {
 		if s.address == off {
 			continue
 		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 		if err != nil {
 			return fmt.Errorf("--%s: %w", s.flag, err)
+		}
+		if s.tls != nil {
+			listener = tls.NewListener(listener, s.tls)
 		}
 		if err := mgr.Add(&manager.Server{Name: s.flag, Server: serve.Bounded(s.handler), Listener: listener}); err != nil {
 			return fmt.Errorf("--%s: %w", s.flag, err)
