@@ -32,7 +32,7 @@ for:
   idalloc.dev/inject: "true"       the native sidecar
   idalloc.dev/assign: agent        beside it: the controller plans
   idalloc.dev/assign: controller   what an id of the controller needs: a gate,
-                                   IDALLOC_ID and files
+                                   IDALLOC_ID, IDALLOC_COUNT and files
 
 All else stays as it is, comments included. To inject twice does no harm. The
 command talks to no cluster. The policies of config/inject and config/assign

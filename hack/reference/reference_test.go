@@ -44,7 +44,7 @@ func TestWhatTheCodeHasIsOnThePage(t *testing.T) {
 	}
 	for _, row := range []string{
 		"| `ContractUnknown` |", "| `GateMissing` |", "| `OwnerUnknown` |", "| `PodRemoved` | Normal: ", "| `RolloutWaits` |",
-		"| `idalloc.dev/evict` |", "| `idalloc.dev/id` | the id,", "| `idalloc.dev/count` |", "| `idalloc.dev/identity` |",
+		"| `idalloc.dev/evict` |", "| `idalloc.dev/id` | the id,", "| `idalloc.dev/count` |", "| `idalloc.dev/start-count` |", "| `idalloc.dev/identity` |",
 		"| `--fence-after duration` | `IDALLOC_FENCE_AFTER` |", "| `--pod-uid string` | `POD_UID`, `IDALLOC_POD_UID` |",
 		"### kubectl-idalloc get\n", "| `-A`, `--all-namespaces` | – |",
 		"| `idalloc_id_held` | gauge |", "| `idalloc_autoscaler_decisions_total` | counter | `action`, `reason` |",

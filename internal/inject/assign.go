@@ -37,7 +37,7 @@ const (
 //go:embed assign.yaml
 var assignParts []byte
 
-// assign adds the gate, the variable and the files of the id to a workload's template, and tells whether that changed anything. If it keeps what
+// assign adds the gate, the variables and the files of the id to a workload's template, and tells whether that changed anything. If it keeps what
 // has one of the names, it only adds what is missing.
 func (w *workload) assign(keeps bool) (changed bool, err error) {
 	spec := field(w.template, "spec")
@@ -56,19 +56,27 @@ func (w *workload) assign(keeps bool) (changed bool, err error) {
 	p.set(spec, "schedulingGates", "name", field(all, "gate"), -1)
 	p.set(spec, "volumes", "name", field(all, "volume"), -1)
 	for _, c := range containers(spec) {
-		p.set(c, "env", "name", clone(field(all, "env")), placeOf(list(c, "env"), keeps))
+		p.variables(c, elements(list(all, "env")))
 		p.set(c, "volumeMounts", "mountPath", clone(field(all, "mount")), -1)
 	}
 	return w.mark(AssignLabel, ByController) || p.changed, nil
 }
 
-// placeOf returns where the variable goes: in a template before the first one that refers to it, or at the end, where config/gated has it. A pod has
-// it first, as by the policy.
-func placeOf(env *yaml.Node, first bool) int {
-	if first {
-		return 0
+// variables adds those that a container lacks. In a template each goes before the first one that refers to it, or to the end, where config/gated has
+// it. A pod has them first, as by the policy.
+func (p *pod) variables(c *yaml.Node, all []*yaml.Node) {
+	first := 0
+	for _, v := range all {
+		name, env := value(v, "name"), list(c, "env")
+		if named(env, "name", name) >= 0 {
+			continue
+		}
+		at := first
+		if first++; !p.keeps {
+			at = slices.IndexFunc(elements(env), func(n *yaml.Node) bool { return strings.Contains(value(n, "value"), "$("+name+")") })
+		}
+		p.set(c, "env", "name", clone(v), at)
 	}
-	return slices.IndexFunc(elements(env), func(n *yaml.Node) bool { return strings.Contains(value(n, "value"), "$("+idEnv+")") })
 }
 
 // injectAgent adds the sidecar, and the labels by which idalloc-controller plans for it.

@@ -108,6 +108,8 @@ func TestTheGatedComponentMakesWhatInjectMakes(t *testing.T) {
 		{"several", template(deployment, first+two) + "---\n" + template("batch/v1\nkind: Job", first+two), both},
 		{"what has it", template(deployment, "containers: [{name: main, env: [{name: IDALLOC_ID, "+
 			"valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['idalloc.dev/id']\"}}}, {name: X, value: $(IDALLOC_ID)}]}]"), component},
+		{"what has its count", template(deployment, "containers: [{name: main, env: [{name: IDALLOC_COUNT, "+
+			"valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['idalloc.dev/start-count']\"}}}, {name: X, value: $(IDALLOC_COUNT)}]}]"), component},
 	} {
 		injected, _, err := inject.Stream(tc.manifests, inject.Options{All: true, By: inject.ByController})
 		if err != nil {

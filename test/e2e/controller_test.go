@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"os"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,6 +31,11 @@ var _ = Describe("A Deployment with a label, where the controller runs", Serial,
 		w.expectEnvironment(ctx)
 		w.scale(ctx, "4")
 		expectKept(before, w.held(ctx, 4))
+		By("restarting a container, which sees the new count")
+		Expect(w.variable(ctx, before[0], "IDALLOC_COUNT")).To(Equal("3"))
+		_, _ = w.kubectl(ctx, "exec", before[0], "-c", name, "--", program, "crash") // the answer may be lost
+		Eventually(w.variable).WithContext(ctx).WithArguments(before[0], "IDALLOC_COUNT").Should(Equal("4"))
+		w.held(ctx, 4)
 		Expect(w.kubectl(ctx, "delete", "pod", before[1], "--wait=false")).Error().NotTo(HaveOccurred())
 		w.held(ctx, 4)
 		w.restart(ctx)
@@ -75,8 +81,13 @@ func (w *workload) expectEnvironment(ctx context.Context) {
 	for _, p := range pods {
 		Expect(p.Annotations).To(HaveKeyWithValue(idKey, p.Labels[idLabel]), p.Name)
 		Expect(p.Spec.SchedulingGates).To(BeEmpty(), p.Name)
-		environment, err := w.kubectl(ctx, "exec", p.Name, "-c", name, "--", program, "variable", "IDALLOC_ID")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(strings.TrimSpace(environment)).To(Equal(p.Labels[idLabel]), p.Name)
+		Expect(w.variable(ctx, p.Name, "IDALLOC_ID")).To(Equal(p.Labels[idLabel]), p.Name)
+		Expect(w.variable(ctx, p.Name, "IDALLOC_COUNT")).To(Equal(strconv.Itoa(len(pods))), p.Name)
 	}
+}
+
+// variable returns a variable of the program's container.
+func (w *workload) variable(ctx context.Context, pod, key string) (string, error) {
+	out, err := w.kubectl(ctx, "exec", pod, "-c", name, "--", program, "variable", key)
+	return strings.TrimSpace(out), err
 }

@@ -203,7 +203,7 @@ func (p *pass) say(ctx context.Context, d heart.Decision) (bool, error) {
 }
 
 func annotations(w heart.Words) map[string]string {
-	return map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.IdentityKey: w.Identity}
+	return map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.StartCountKey: w.StartCount, store.IdentityKey: w.Identity}
 }
 
 // caughtUp waits for a moment until the cache shows what this pass wrote. Without that the next pass would see pods as they were, and its writes would

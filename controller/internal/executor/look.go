@@ -229,7 +229,7 @@ func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 func (p *pass) says(q *heart.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
-	q.Words = heart.Words{ID: is[store.IDKey], Count: is[store.CountKey], Identity: is[store.IdentityKey]}
+	q.Words = heart.Words{ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Identity: is[store.IdentityKey]}
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Under = p.under(q, r)
 	q.Hidden = r.State == receipt.Locks &&

@@ -5,7 +5,6 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // probe asks by dry runs whether pods can be written again on which a write was refused, and on which nothing is to be written now. Such a pod is
@@ -42,7 +41,7 @@ func (p *pass) probe(ctx context.Context, d heart.Decision) (bool, error) {
 		case q.Assigned && q.Gated && !q.Receipt.Locked(): // in one write all that such a pod is to get
 			w.do = func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 				begun := receipt.Receipt{UID: q.UID, Owner: p.ref.String(), State: receipt.Locks, Begun: true, Token: 1, Write: receipt.Draw()}
-				_, err := p.store.Dry().Begin(ctx, pod, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.IdentityKey: "{}"}, true)
+				_, err := p.store.Dry().Begin(ctx, pod, begun, annotations(heart.Words{ID: "0", Count: "1", StartCount: "1", Identity: "{}"}), true)
 				return pod, err
 			}
 			all = append(all, w)

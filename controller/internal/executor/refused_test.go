@@ -226,7 +226,7 @@ func (c *cluster) runs(name string, id, count int) {
 	c.api.Alone(func(s *server.Server) {
 		s.Change(object.Pods, name, server.Writer{}, func(o object.Object) {
 			for key, value := range map[string]string{
-				receipt.Key: r.Encode(), store.IDKey: strconv.Itoa(id), store.CountKey: strconv.Itoa(count),
+				receipt.Key: r.Encode(), store.IDKey: strconv.Itoa(id), store.CountKey: strconv.Itoa(count), store.StartCountKey: strconv.Itoa(count),
 				store.IdentityKey: `{"state":"assigned","id":` + strconv.Itoa(id) + `,"count":` + strconv.Itoa(count) + `,"token":5,"pod":"` + name +
 					`","namespace":"` + server.Namespace + `","owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}}`,
 			} {

@@ -63,7 +63,7 @@ func trimPodMeta(m *metav1.ObjectMeta) {
 	trimObject(m)
 	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
 	was := m.Annotations[tooLargeKey]
-	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.IdentityKey,
+	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.IdentityKey,
 		assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		text := m.Annotations[key]

@@ -261,7 +261,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	case "copied": // its annotations say that it has begun, and its gate that it has not
 		p.ID, p.Count = rest, "9"
 	case "told":
-		p.Count = rest
+		p.Count, p.StartCount = rest, rest
 	case "no-gate":
 		p.Gated, p.Placed = false, true
 	default:

@@ -26,7 +26,8 @@ func (v *view) words(p *pod, version string) (Words, int64) {
 	if err != nil {
 		panic("idalloc: an identity of strings and numbers does not encode: " + err.Error())
 	}
-	return Words{ID: strconv.Itoa(p.id), Count: strconv.Itoa(is.Count), Identity: string(text)}, is.Token
+	count := strconv.Itoa(is.Count)
+	return Words{ID: strconv.Itoa(p.id), Count: count, StartCount: count, Identity: string(text)}, is.Token
 }
 
 // publish tells a pod that has begun what changed.

@@ -123,8 +123,8 @@ type Take struct {
 	Token int64
 }
 
-// Words are the annotations of a pod that its container reads.
-type Words struct{ ID, Count, Identity string }
+// Words are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now.
+type Words struct{ ID, Count, StartCount, Identity string }
 
 // Begin lets a pod's program begin. The pod has the receipt that T3 showed.
 type Begin struct {

@@ -161,6 +161,7 @@ func begun(ctx context.Context, namespace string, count int) (ids []int) {
 		Expect(r.LocksSlot(is.ID)).To(BeTrue(), "pod %s locks %d", pod.Name, is.ID)
 		Expect(pod.Annotations[store.IDKey]).To(Equal(strconv.Itoa(is.ID)))
 		Expect(is.Token).To(BeNumerically(">", 0))
+		Expect(pod.Annotations[store.StartCountKey]).To(Equal(pod.Annotations[store.CountKey]), "pod %s", pod.Name)
 		if is.Count == count && pod.Annotations[store.CountKey] == strconv.Itoa(count) {
 			ids = append(ids, is.ID)
 		}

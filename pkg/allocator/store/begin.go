@@ -18,10 +18,11 @@ const (
 	AssignController = receipt.ByController
 	// Gate is the scheduling gate behind which the pod waits for its id.
 	Gate = "idalloc.dev/id"
-	// IDKey, CountKey and IdentityKey are the annotations that become the container's environment and files.
-	IDKey       = "idalloc.dev/id"
-	CountKey    = "idalloc.dev/count"
-	IdentityKey = "idalloc.dev/identity"
+	// IDKey, CountKey, StartCountKey and IdentityKey are the annotations that become the container's environment and files.
+	IDKey         = "idalloc.dev/id"
+	CountKey      = "idalloc.dev/count"
+	StartCountKey = "idalloc.dev/start-count"
+	IdentityKey   = "idalloc.dev/identity"
 )
 
 // Take replaces the receipt of a pod for which the controller takes: by a lock, or by a withdrawal. It returns the pod as written. pod is the pod as last
@@ -78,6 +79,7 @@ func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, 
 	body, err := encode([]operation{
 		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), pod.Annotations[receipt.Key]),
 		add(pointer("metadata", annotationsField, IDKey), set[IDKey]), add(pointer("metadata", annotationsField, CountKey), set[CountKey]),
+		add(pointer("metadata", annotationsField, StartCountKey), set[StartCountKey]),
 		add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
 	})
 	if err != nil {

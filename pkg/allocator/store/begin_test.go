@@ -15,7 +15,7 @@ import (
 
 // words are the annotations that a container reads.
 func words() map[string]string {
-	return map[string]string{IDKey: "3", CountKey: "5", IdentityKey: "{}"}
+	return map[string]string{IDKey: "3", CountKey: "5", StartCountKey: "5", IdentityKey: "{}"}
 }
 
 // begun is a receipt for slot 3 under which a program runs.

@@ -34,7 +34,10 @@ func template(name string) corev1.PodTemplateSpec {
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
 			Containers: []corev1.Container{{
-				Name: "main", Image: "none", Env: []corev1.EnvVar{{Name: "IDALLOC_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: field(store.IDKey)}}},
+				Name: "main", Image: "none", Env: []corev1.EnvVar{
+					{Name: "IDALLOC_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: field(store.IDKey)}},
+					{Name: "IDALLOC_COUNT", ValueFrom: &corev1.EnvVarSource{FieldRef: field(store.StartCountKey)}},
+				},
 				VolumeMounts: []corev1.VolumeMount{{Name: "idalloc", MountPath: "/var/run/idalloc", ReadOnly: true}},
 			}},
 			Volumes: []corev1.Volume{{Name: "idalloc", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{

@@ -61,6 +61,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		Expect(byPolicy.Spec.SchedulingGates).To(Equal([]corev1.PodSchedulingGate{{Name: "idalloc.dev/id"}}))
 		for _, c := range append(byPolicy.Spec.InitContainers, byPolicy.Spec.Containers...) {
 			Expect(c.Env[0].ValueFrom.FieldRef.FieldPath).To(Equal("metadata.annotations['idalloc.dev/id']"), c.Name)
+			Expect(c.Env[1]).To(And(HaveField("Name", "IDALLOC_COUNT"), HaveField("ValueFrom.FieldRef.FieldPath", "metadata.annotations['idalloc.dev/start-count']")), c.Name)
 			Expect(sees(c)).To(BeTrue(), c.Name)
 		}
 	},
@@ -107,14 +108,15 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		}
 		const (
 			ungate  = `{"op":"remove","path":"/spec/schedulingGates"}`
-			id      = `{"op":"add","path":"/metadata/annotations","value":{"idalloc.dev/id":"0"}}`
+			count   = `{"op":"add","path":"/metadata/annotations","value":{"idalloc.dev/start-count":"5"}}`
+			id      = `{"op":"add","path":"/metadata/annotations","value":{"idalloc.dev/id":"0","idalloc.dev/start-count":"1"}}`
 			label   = `{"op":"add","path":"/metadata/labels/idalloc.dev~1instance-id","value":"0"}`
 			unmark  = `{"op":"remove","path":"/metadata/labels/idalloc.dev~1assign"}`
 			foreign = `{"op":"add","path":"/metadata/labels/example.com~1x","value":"0"}`
 			image   = `{"op":"replace","path":"/spec/containers/0/image","value":"example.com/other"}`
 			node    = `{"op":"add","path":"/spec/nodeSelector","value":{"a":"b"}}`
 		)
-		for _, write := range []string{id, label, unmark} {
+		for _, write := range []string{count, id, label, unmark} {
 			Expect(patch(client, "["+write+"]")).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/")), write)
 			Expect(patch(client, "["+write+"]", "status")).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/")), write)
 		}
@@ -157,11 +159,11 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		lock := receipt.Receipt{UID: string(meta.UID), Owner: "ReplicaSet/worker", State: receipt.Locks, Write: "1"}
 		begun := lock
 		begun.Begun, begun.Write = true, "2"
-		_, err = s.Dry().Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.IdentityKey: "{}"}, true)
+		_, err = s.Dry().Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.StartCountKey: "1", store.IdentityKey: "{}"}, true)
 		Expect(err).NotTo(HaveOccurred())
 		meta, err = s.Take(ctx, meta, lock) // so the dry run changed nothing
 		Expect(err).NotTo(HaveOccurred())
-		_, err = s.Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.IdentityKey: "{}"}, true)
+		_, err = s.Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.StartCountKey: "1", store.IdentityKey: "{}"}, true)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})).To(And(
 			HaveField("Spec.SchedulingGates", BeEmpty()), HaveField("Annotations", HaveKeyWithValue(store.IDKey, "0")),

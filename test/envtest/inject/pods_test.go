@@ -86,7 +86,7 @@ func normal(pod *corev1.Pod) *corev1.Pod {
 				}
 			}
 			slices.SortFunc(c.VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
-			// The policy has the variable first, and the command behind those that do not refer to it.
+			// The policy has the variables first, and the command behind those that do not refer to them.
 			slices.SortStableFunc(c.Env, func(a, b corev1.EnvVar) int { return rank(a) - rank(b) })
 		}
 	}
@@ -94,10 +94,10 @@ func normal(pod *corev1.Pod) *corev1.Pod {
 }
 
 func rank(e corev1.EnvVar) int {
-	if e.Name == "IDALLOC_ID" {
-		return 0
+	if i := slices.Index([]string{"IDALLOC_ID", "IDALLOC_COUNT"}, e.Name); i >= 0 {
+		return i
 	}
-	return 1
+	return 2
 }
 
 func names(containers []corev1.Container) []string {

@@ -2,11 +2,13 @@ package minor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -84,14 +86,14 @@ func numbered(ctx context.Context, ns *suite.Namespace, n int, version string) m
 	return ids
 }
 
-// said expects that each container has seen its pod's id.
-func said(ctx context.Context, ns *suite.Namespace, ids map[string]string) {
+// said expects that each container has seen its pod's id, and this count when it started.
+func said(ctx context.Context, ns *suite.Namespace, ids map[string]string, n int) {
 	GinkgoHelper()
 	for id, pod := range ids {
 		Eventually(func() (string, error) {
 			log, err := os.ReadFile(env.Node.Logs(ns.Name, pod, "worker"))
 			return string(log), err
-		}).WithContext(ctx).Should(ContainSubstring("I am " + id + " of "))
+		}).WithContext(ctx).Should(ContainSubstring(fmt.Sprintf("I am %s of %d\n", id, n)))
 	}
 }
 
@@ -140,16 +142,19 @@ func lives(ctx context.Context, text string) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: new(intstr.FromInt32(0))}}
 	Expect(ns.Create(ctx, d)).To(Succeed())
 	before := numbered(ctx, ns, 3, "")
-	said(ctx, ns, before)
+	said(ctx, ns, before, 3)
 	By("a scale")
 	Expect(ns.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
 	after := numbered(ctx, ns, 4, "")
 	for id, pod := range before {
 		Expect(after).To(HaveKeyWithValue(id, pod))
 	}
+	By("a container that restarts in place")
+	Expect(env.Node.Signal(ns.Name, before["0"], "worker", syscall.SIGKILL)).To(Succeed())
+	said(ctx, ns, map[string]string{"0": before["0"]}, 4)
 	By("a rolling update")
 	patch(ctx, ns, `{"spec":{"template":{"metadata":{"annotations":{"version":"2"}}}}}`)
-	said(ctx, ns, numbered(ctx, ns, 4, "2"))
+	said(ctx, ns, numbered(ctx, ns, 4, "2"), 4)
 	verified(ctx, ns.Name)
 }
 
