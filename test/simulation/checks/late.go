@@ -40,6 +40,9 @@ const (
 	mostProposals, ofEachPod, askedForEachPod = 60, 2, 12
 )
 
+// span is when something began and was seen last.
+type span struct{ first, last time.Duration }
+
 // calls is how many requests a process had made at a moment.
 type calls struct {
 	at           time.Duration
@@ -178,14 +181,26 @@ func (g *progress) deadNames() map[string]time.Duration {
 		return nil
 	}
 	var dead []string
+	vain := time.Duration(0)
 	for id, name := range g.record.State.Slots {
-		if v := g.w.Server.Get(object.Pods, name); v == nil || object.Ended(v.Object) {
+		switch v := g.w.Server.Get(object.Pods, name); {
+		case v == nil || object.Ended(v.Object):
 			dead = append(dead, strconv.Itoa(id)+":"+name)
+			vain = max(vain, g.ending[name].last-g.ending[name].first)
+		case !object.Terminating(v.Object):
+			delete(g.ending, name)
+		case g.ending[name].last == 0:
+			g.ending[name] = span{g.w.Now(), g.w.Now()}
+		default:
+			g.ending[name] = span{g.ending[name].first, g.w.Now()}
 		}
 	}
 	out := map[string]time.Duration{}
 	if slices.Sort(dead); len(dead) > 0 {
 		out["names in its map the dead "+strings.Join(dead, ", ")] = forgets
+		if !g.controlled() { // the status of the owner does not tell peers that a Terminating pod is gone: they look after twice the time each time
+			out["names in its map the dead "+strings.Join(dead, ", ")] += vain
+		}
 	}
 	n := g.owner.Count()
 	if row := g.record.State.Row; row != nil {

@@ -55,6 +55,8 @@ type progress struct {
 	record   assignment.Record
 	// calls are how many requests each process had made at the looks of the last minute.
 	calls map[*world.Process][]calls
+	// ending are the pods of the map that were seen Terminating.
+	ending map[string]span
 	// made is when pods were made.
 	made []time.Duration
 	// moved is when the count, the user's wishes or the map changed last, and was what they were.
@@ -63,7 +65,7 @@ type progress struct {
 }
 
 func newProgress(j *Judge) *progress {
-	return &progress{w: j.w, judge: j, troubled: -aftermath, since: map[string]time.Duration{}, calls: map[*world.Process][]calls{}}
+	return &progress{w: j.w, judge: j, troubled: -aftermath, since: map[string]time.Duration{}, ending: map[string]span{}, calls: map[*world.Process][]calls{}}
 }
 
 // run looks once a second, until the history ends.
