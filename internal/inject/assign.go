@@ -25,11 +25,13 @@ const (
 
 // The names of what such a pod has.
 const (
-	gate     = "idalloc.dev/id"
-	idEnv    = "IDALLOC_ID"
-	idVolume = "idalloc"
-	idDir    = "/var/run/idalloc"
-	idField  = "metadata.annotations['idalloc.dev/id']"
+	gate       = "idalloc.dev/id"
+	idEnv      = "IDALLOC_ID"
+	countEnv   = "IDALLOC_COUNT"
+	idVolume   = "idalloc"
+	idDir      = "/var/run/idalloc"
+	idField    = "metadata.annotations['idalloc.dev/id']"
+	countField = "metadata.annotations['idalloc.dev/start-count']"
 )
 
 // What a pod gets. The policy of config/assign gives it the same.

@@ -43,7 +43,7 @@ func Release(template map[string]any) (changed bool) {
 			without(c, "env", func(e map[string]any) bool {
 				from, _ := e["valueFrom"].(map[string]any)
 				field, _ := from["fieldRef"].(map[string]any)
-				return e["name"] == idEnv && field["fieldPath"] == idField
+				return e["name"] == idEnv && field["fieldPath"] == idField || e["name"] == countEnv && field["fieldPath"] == countField
 			})
 			if files {
 				without(c, "volumeMounts", func(m map[string]any) bool { return m["name"] == idVolume })
