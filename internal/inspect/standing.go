@@ -94,7 +94,11 @@ func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstr
 			return
 		}
 		selecting = append(selecting, u.GetName())
-		if is := budget.Status; is.ExpectedPods > 0 && is.DesiredHealthy >= is.ExpectedPods {
+		is := budget.Status
+		if is.ExpectedPods <= len(n.listed()) { // it selects this workload alone, in an update with the pods that wait for ids
+			is.ExpectedPods = min(is.ExpectedPods, n.owner.Count)
+		}
+		if is.ExpectedPods > 0 && is.DesiredHealthy >= is.ExpectedPods {
 			tight = append(tight, fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods available", u.GetName(), is.DesiredHealthy, is.ExpectedPods))
 		}
 	})

@@ -72,6 +72,34 @@ func controllerCases() {
 		Expect(w.held(ctx, 4)).NotTo(ContainElement(pod))
 	}, SpecTimeout(3*patience))
 
+	It("says which budget holds up a rolling update, before and while it does", func(ctx SpecContext) {
+		const budget = "tight"
+		w := prepare(ctx, files, 2, assigned, rolling("1", "0"))
+		w.apply(ctx)
+		before := w.held(ctx, 2)
+		labels := metav1.FormatLabelSelector(w.manifest.deployment.Spec.Selector)
+		Expect(w.kubectl(ctx, "create", "poddisruptionbudget", budget, "--selector="+labels, "--min-available=2")).Error().NotTo(HaveOccurred())
+		Eventually(func(g Gomega, ctx context.Context) {
+			code, says := w.verdict(ctx, "deployment/"+name)
+			g.Expect(code).To(BeZero())
+			g.Expect(says).To(ContainSubstring("PodDisruptionBudget " + budget + " wants 2 of 2 pods available"))
+		}).WithContext(ctx).Should(Succeed())
+
+		w.restart(ctx)
+		Eventually(func(g Gomega, ctx context.Context) {
+			code, says := w.verdict(ctx, "deployment/"+name)
+			g.Expect(code).NotTo(BeZero())
+			g.Expect(says).To(ContainSubstring("PodDisruptionBudget " + budget))
+			pods, held := w.others(ctx, g, before)
+			g.Expect(held).To(BeEmpty())
+			g.Expect(pods).To(HaveLen(1))
+			g.Expect(w.explained(ctx, pods[0].Name)).To(ContainSubstring("disruption budget"))
+		}).WithContext(ctx).WithTimeout(2 * patience).Should(Succeed())
+
+		Expect(w.kubectl(ctx, "delete", "poddisruptionbudget", budget)).Error().NotTo(HaveOccurred())
+		w.held(ctx, 2)
+	}, SpecTimeout(5*patience))
+
 	DescribeTable("moves from the sidecar to the controller and back while pods are deleted, and no id is used twice", func(ctx SpecContext, e example, strategy change) {
 		w := prepare(ctx, e, 3, strategy)
 		w.apply(ctx)
