@@ -26,7 +26,7 @@ func newRelease(g *global) *cobra.Command {
 		Use:   "release KIND/NAME",
 		Short: "Take out of a pod template what asks for an id",
 		Long: `Takes out of the pod template of one workload the labels that ask for an id, and
-the gate, the variable and the volume of inject --by=controller. The workload
+the gate, variables and volume of inject --by=controller. The workload
 rolls, and its new pods have no id. It deletes no pod, and says how to delete
 pods that keep waiting at the gate.`,
 		Example: `  kubectl idalloc release deployment/worker -n prod
