@@ -28,7 +28,7 @@ SEEDS ?= 150
 MUTANTS ?= all
 # What make mutation breaks: packages that decide, each with tests of its own.
 PACKAGES ?= pkg/allocator/proposal pkg/allocator/duty pkg/allocator/assignment pkg/allocator/receipt pkg/allocator/pace pkg/placement \
-  autoscaler/packing autoscaler/internal/decide controller/internal/heart
+  autoscaler/packing autoscaler/internal/decide controller/internal/decision
 # Suites on the local control plane. Each starts one of its own. QUICK is what make test runs of them.
 ENVTEST := ./test/envtest/...
 QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject

@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/internal/alone"
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/meter"
+	"github.com/idalloc/idalloc/internal/pidlock"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -137,8 +137,8 @@ func start(ctx context.Context, o Options, m manner) (_ *Instance, err error) {
 		return nil, err
 	}
 	i.leave = func() {}
-	if alone.Inside(o.PodName) { // one that runs elsewhere is none of the pod's
-		if i.leave, err = alone.Hold(o.PodName, i.alloc.PodUID()); err != nil {
+	if pidlock.Inside(o.PodName) { // one that runs elsewhere is none of the pod's
+		if i.leave, err = pidlock.Hold(o.PodName, i.alloc.PodUID()); err != nil {
 			return nil, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/internal/plain"
+	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
 
@@ -28,7 +28,7 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	root := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
 	root.SetArgs(args)
-	stdout, stderr := plain.Writer(os.Stdout), plain.Writer(os.Stderr)
+	stdout, stderr := sanitise.Writer(os.Stdout), sanitise.Writer(os.Stderr)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)

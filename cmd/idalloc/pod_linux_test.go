@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idalloc/idalloc/internal/alone"
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/pidlock"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestASecondProcessOfAPodThatAFlagNamesIsRefused(t *testing.T) {
 	t.Setenv("POD_NAME", "")
 	uid := rand.Text()
-	leave, err := alone.Hold("worker-x", uid)
+	leave, err := pidlock.Hold("worker-x", uid)
 	if err != nil {
 		t.Fatal(err)
 	}

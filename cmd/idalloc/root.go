@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/connect"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -52,9 +52,9 @@ func newRoot() *cobra.Command {
 	g.Bind(f)
 	g.log.Bind(f, "1 adds steps, 4 adds requests")
 	p := g.program()
-	get := people.NewGet(p)
-	root.AddCommand(newInit(g), newWatch(g), get, people.NewVerify(p), newRun(g), newInstall(), people.NewGC(p),
-		people.NewVersion("idalloc", version, p.Formats))
+	get := commands.NewGet(p)
+	root.AddCommand(newInit(g), newWatch(g), get, commands.NewVerify(p), newRun(g), newInstall(), commands.NewGC(p),
+		commands.NewVersion("idalloc", version, p.Formats))
 	cli.Program(root, version)
 	for _, f := range []*pflag.Flag{root.PersistentFlags().Lookup("token"), get.Flags().Lookup(partitionsFlag)} {
 		f.Usage += " [" + environment(f) + "]" // not by the rule

@@ -9,13 +9,13 @@ import (
 
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 func newCheck(g *global) *cobra.Command {
-	var out *people.Output
+	var out *commands.Output
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Show what the cluster has of idalloc; exit 1 if a part is missing",
@@ -32,11 +32,11 @@ the namespace of -n. It exits with 1 if a part is missing or broken.`,
 			return runCheck(cmd, g, out)
 		},
 	}
-	out = people.NewOutput(cmd, formats())
+	out = commands.NewOutput(cmd, formats())
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, g *global, out *people.Output) error {
+func runCheck(cmd *cobra.Command, g *global, out *commands.Output) error {
 	config, namespace, err := g.Config()
 	if err != nil {
 		return err
@@ -64,9 +64,9 @@ func runCheck(cmd *cobra.Command, g *global, out *people.Output) error {
 	return nil
 }
 
-func printCheck(to io.Writer, rows []check.Row, out *people.Output) error {
+func printCheck(to io.Writer, rows []check.Row, out *commands.Output) error {
 	if !out.ForPeople() {
-		return out.Items(to, false, people.Item{About: store.Ref{APIVersion: "idalloc.dev/v1", Kind: "Check", Name: "cluster"}, Kind: "Check", Data: map[string]any{"rows": rows}})
+		return out.Items(to, false, commands.Item{About: store.Ref{APIVersion: "idalloc.dev/v1", Kind: "Check", Name: "cluster"}, Kind: "Check", Data: map[string]any{"rows": rows}})
 	}
 	cells := make([][]string, 0, len(rows))
 	for _, r := range rows {

@@ -15,15 +15,15 @@ import (
 
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/enable"
 	"github.com/idalloc/idalloc/internal/inject"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 type enabler struct {
 	*global
-	*people.Output
+	*commands.Output
 
 	options       enable.Options
 	dryRun        string
@@ -50,7 +50,7 @@ config/policy, which limit it, unless you say --without-policy. With
 			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	e.Output = people.NewOutput(cmd, formats())
+	e.Output = commands.NewOutput(cmd, formats())
 	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is")
 	cmd.Flags().StringVar(&e.options.By, "by", "", "sidecar (the pods plan) or agent (the controller plans)")
 	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, for strict mode")
@@ -177,7 +177,7 @@ func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Uns
 }
 
 // printChanged says what was done to objects, or prints them.
-func printChanged(out io.Writer, o *people.Output, operation, dryRun string, objects []*unstructured.Unstructured) error {
+func printChanged(out io.Writer, o *commands.Output, operation, dryRun string, objects []*unstructured.Unstructured) error {
 	if o.ForPeople() {
 		operation += map[string]string{"client": " (dry run)", "server": " (server dry run)"}[dryRun]
 		for _, object := range objects {
@@ -187,10 +187,10 @@ func printChanged(out io.Writer, o *people.Output, operation, dryRun string, obj
 		}
 		return nil
 	}
-	items := make([]people.Item, 0, len(objects))
+	items := make([]commands.Item, 0, len(objects))
 	for _, object := range objects {
 		of := store.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
-		items = append(items, people.Item{About: of, Data: object})
+		items = append(items, commands.Item{About: of, Data: object})
 	}
 	return o.Items(out, !o.Is("yaml"), items...)
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 func newExplain(g *global) *cobra.Command {
 	var (
-		o     *people.Output
+		o     *commands.Output
 		kinds []string
 	)
 	cmd := &cobra.Command{
@@ -43,13 +43,13 @@ permissions of its service account, as far as you may. It changes nothing.`,
 			}
 			if !o.ForPeople() {
 				of := store.Ref{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: pod}
-				return o.Items(cmd.OutOrStdout(), false, people.Item{About: of, Kind: "Explanation", Data: e})
+				return o.Items(cmd.OutOrStdout(), false, commands.Item{About: of, Kind: "Explanation", Data: e})
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), e.Text())
 			return err
 		},
 	}
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "further kinds, as of idalloc-controller")
-	o = people.NewOutput(cmd, formats())
+	o = commands.NewOutput(cmd, formats())
 	return cmd
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -30,7 +30,7 @@ func newGet(g *global) *cobra.Command {
 	l := &lister{global: g}
 	p := g.program()
 	p.List = l.list
-	cmd := g.ofUsers(people.NewGet(p))
+	cmd := g.ofUsers(commands.NewGet(p))
 	cmd.Use = "get [KIND/NAME... | KIND[,KIND...]]"
 	cmd.Short = "Show the slots of workloads, or which workloads use idalloc"
 	cmd.Long += ` Without a name, get lists the workloads that
@@ -44,7 +44,7 @@ have an annotation of idalloc's, which come with the first id.`
 	f.StringVarP(&l.selector, "selector", "l", "", "only workloads that have these labels")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if t, err := people.ParseTargets(args); err == nil && len(t.Refs) > 0 && (l.all || l.selector != "") {
+		if t, err := commands.ParseTargets(args); err == nil && len(t.Refs) > 0 && (l.all || l.selector != "") {
 			return errChosen
 		}
 		return run(cmd, args)
@@ -53,7 +53,7 @@ have an annotation of idalloc's, which come with the first id.`
 }
 
 // list prints the workloads that use idalloc.
-func (l *lister) list(ctx context.Context, t people.Targets, o *people.Output, out, errs io.Writer) error {
+func (l *lister) list(ctx context.Context, t commands.Targets, o *commands.Output, out, errs io.Writer) error {
 	s, namespace, err := l.connect()
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (l *lister) list(ctx context.Context, t people.Targets, o *people.Output, o
 		namespace = ""
 	}
 	refs, failed := inspect.Workloads(ctx, s, namespace, l.selector, t.Kinds...)
-	items, rows := make([]people.Item, 0, len(refs)), make([][]string, 0, len(refs))
+	items, rows := make([]commands.Item, 0, len(refs)), make([][]string, 0, len(refs))
 	for _, ref := range refs {
 		v, err := inspect.Read(ctx, s, ref)
 		if errors.Is(err, store.ErrGone) {
@@ -72,7 +72,7 @@ func (l *lister) list(ctx context.Context, t people.Targets, o *people.Output, o
 			failed = errors.Join(failed, err)
 			continue
 		}
-		items = append(items, people.Item{About: ref, Kind: "Slots", Data: v})
+		items = append(items, commands.Item{About: ref, Kind: "Slots", Data: v})
 		row := summary(ref, v)
 		if l.all {
 			row = append([]string{ref.Namespace}, row...)
@@ -119,5 +119,5 @@ func summary(ref store.Ref, v inspect.View) []string {
 		default: // no pod has it
 		}
 	}
-	return []string{people.NameOf(ref), fmt.Sprintf("%d/%d", held, v.Count), strconv.Itoa(len(v.Waiting)), strconv.Itoa(changing), strconv.Itoa(dead)}
+	return []string{commands.NameOf(ref), fmt.Sprintf("%d/%d", held, v.Count), strconv.Itoa(len(v.Waiting)), strconv.Itoa(changing), strconv.Itoa(dead)}
 }

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/internal/plain"
+	"github.com/idalloc/idalloc/internal/sanitise"
 )
 
 // version is set by the linker.
@@ -33,11 +33,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	cmd.SetArgs(args)
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
-	stderr = plain.Writer(stderr)
+	stderr = sanitise.Writer(stderr)
 	cmd.SetErr(stderr)
 	for _, c := range cmd.Commands() {
 		if c.Name() != "inject" && c.Name() != "top" { // manifests keep their bytes, and top looks for a terminal itself
-			c.SetOut(plain.Writer(stdout))
+			c.SetOut(sanitise.Writer(stdout))
 		}
 	}
 	err := cmd.ExecuteContext(ctx)

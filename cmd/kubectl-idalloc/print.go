@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/idalloc/idalloc/internal/people"
+	"github.com/idalloc/idalloc/internal/commands"
 )
 
 // The formats that this program has beside those of idalloc.
@@ -19,10 +19,10 @@ const (
 )
 
 // formats are kubectl's.
-func formats() people.Formats {
-	return people.Formats{Names: []string{"json", "yaml", named, jsonPath, goTemplate}, Printer: func(name, template string) (people.Printer, error) {
+func formats() commands.Formats {
+	return commands.Formats{Names: []string{"json", "yaml", named, jsonPath, goTemplate}, Printer: func(name, template string) (commands.Printer, error) {
 		p, err := resourcePrinter(name, template)
-		return func(w io.Writer, list bool, items ...people.Item) error { return printItems(w, p, name, list, items) }, err
+		return func(w io.Writer, list bool, items ...commands.Item) error { return printItems(w, p, name, list, items) }, err
 	}}
 }
 
@@ -41,7 +41,7 @@ func resourcePrinter(name, template string) (printers.ResourcePrinter, error) {
 }
 
 // printItems prints items: each as it is, or all as a list.
-func printItems(w io.Writer, p printers.ResourcePrinter, format string, list bool, items []people.Item) error {
+func printItems(w io.Writer, p printers.ResourcePrinter, format string, list bool, items []commands.Item) error {
 	all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 	for _, i := range items {
 		if format == named {
@@ -68,7 +68,7 @@ func printItems(w io.Writer, p printers.ResourcePrinter, format string, list boo
 }
 
 // about returns the object that an item is about.
-func about(i people.Item) *metav1.PartialObjectMetadata {
+func about(i commands.Item) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: i.About.APIVersion, Kind: i.About.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: i.About.Namespace, Name: i.About.Name},
@@ -76,7 +76,7 @@ func about(i people.Item) *metav1.PartialObjectMetadata {
 }
 
 // object returns an item's data in the shape of a Kubernetes object.
-func object(i people.Item) (*unstructured.Unstructured, error) {
+func object(i commands.Item) (*unstructured.Unstructured, error) {
 	if u, is := i.Data.(*unstructured.Unstructured); is {
 		return u, nil
 	}

@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -37,7 +37,7 @@ func printed(t *testing.T, w io.Writer, format string, list bool) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p(w, list, people.Item{About: ref(), Kind: "Slots", Data: shown()})
+	return p(w, list, commands.Item{About: ref(), Kind: "Slots", Data: shown()})
 }
 
 func TestFormatsForPrograms(t *testing.T) {

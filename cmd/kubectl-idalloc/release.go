@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/enable"
-	"github.com/idalloc/idalloc/internal/people"
 )
 
 type releaser struct {
 	*global
-	*people.Output
+	*commands.Output
 
 	dryRun string
 }
@@ -36,7 +36,7 @@ pods that keep waiting at the gate.`,
 			return r.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	r.Output = people.NewOutput(cmd, formats())
+	r.Output = commands.NewOutput(cmd, formats())
 	bindDryRun(cmd, &r.dryRun)
 	return cmd
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/connect"
-	"github.com/idalloc/idalloc/internal/people"
-	"github.com/idalloc/idalloc/internal/plain"
+	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -34,18 +34,18 @@ func newRoot() *cobra.Command {
 		RunE:        cli.Help,
 	}
 	g.Bind(root.PersistentFlags())
-	root.AddCommand(newGet(g), g.ofUsers(people.NewVerify(g.program())), newExplain(g), newTop(g), g.ofUsers(people.NewGC(g.program())),
+	root.AddCommand(newGet(g), g.ofUsers(commands.NewVerify(g.program())), newExplain(g), newTop(g), g.ofUsers(commands.NewGC(g.program())),
 		newEnable(g), newRelease(g), newInject(), newCheck(g),
-		people.NewVersion("kubectl-idalloc", version, formats()))
+		commands.NewVersion("kubectl-idalloc", version, formats()))
 	cli.Program(root, version)
 	g.completeFlags(root)
 	return root
 }
 
 // program returns the program for the commands that idalloc has, too.
-func (g *global) program() people.Program {
+func (g *global) program() commands.Program {
 	log := func() (logr.Logger, error) { return klog.Background(), nil }
-	return people.Program{Name: "kubectl idalloc", Connect: g.connect, Log: log, Formats: formats()}
+	return commands.Program{Name: "kubectl idalloc", Connect: g.connect, Log: log, Formats: formats()}
 }
 
 // ofUsers completes a command's arguments: workloads that use idalloc.
@@ -61,14 +61,14 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 		return nil, "", err
 	}
 	config.UserAgent = "kubectl-idalloc/" + version
-	config.WarningHandler = rest.NewWarningWriter(plain.Writer(os.Stderr), rest.WarningWriterOptions{Deduplicate: true})
+	config.WarningHandler = rest.NewWarningWriter(sanitise.Writer(os.Stderr), rest.WarningWriterOptions{Deduplicate: true})
 	s, err = store.New(connect.Alive(config, 0), clock.RealClock{})
 	return s, namespace, err
 }
 
 // one connects, and returns the one workload that args name.
 func (g *global) one(args []string) (*store.Store, store.Ref, error) {
-	ref, err := people.One(args)
+	ref, err := commands.One(args)
 	if err != nil {
 		return nil, ref, err
 	}

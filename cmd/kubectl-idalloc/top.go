@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/internal/people"
-	"github.com/idalloc/idalloc/internal/plain"
+	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -56,7 +56,7 @@ Ctrl-C ends it.`,
 }
 
 func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
-	named, err := people.ParseTargets(args)
+	named, err := commands.ParseTargets(args)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	if t.all {
 		namespace = ""
 	}
-	show := lines(plain.Writer(out))
+	show := lines(sanitise.Writer(out))
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		show = screen(file)
 	}
@@ -122,7 +122,7 @@ type scene struct {
 }
 
 // look reads the workloads.
-func look(ctx context.Context, s *store.Store, namespace, selector string, named people.Targets) ([]scene, error) {
+func look(ctx context.Context, s *store.Store, namespace, selector string, named commands.Targets) ([]scene, error) {
 	refs := named.Refs
 	if len(refs) == 0 {
 		var err error
@@ -152,7 +152,7 @@ func look(ctx context.Context, s *store.Store, namespace, selector string, named
 func screen(file *os.File) func(time.Time, []scene) error {
 	return func(now time.Time, scenes []scene) error {
 		var b bytes.Buffer
-		if err := draw(plain.Writer(&b), now, scenes); err != nil {
+		if err := draw(sanitise.Writer(&b), now, scenes); err != nil {
 			return err
 		}
 		frame := b.Bytes()
@@ -222,7 +222,7 @@ func lines(w io.Writer) func(time.Time, []scene) error {
 	return func(now time.Time, scenes []scene) error {
 		var rows [][]string
 		for _, s := range scenes {
-			at := s.ref.Namespace + " " + people.NameOf(s.ref)
+			at := s.ref.Namespace + " " + commands.NameOf(s.ref)
 			for _, slot := range s.slots.Slots {
 				c := slot.Cells(now)
 				line := fmt.Sprintf("id %s: %s %s", c[0], c[4], c[1])

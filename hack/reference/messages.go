@@ -39,7 +39,7 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reasons, err := reasons(root, "pkg/allocator", "controller/internal/executor")
+	reasons, err := reasons(root, "pkg/allocator", "controller/internal/reconciler")
 	if err != nil {
 		return "", err
 	}

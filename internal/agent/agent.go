@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/internal/alone"
 	"github.com/idalloc/idalloc/internal/meter"
+	"github.com/idalloc/idalloc/internal/pidlock"
 	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -114,7 +114,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 // enter makes this process the only one of its pod that claims ids, once the pod's UID is known.
 func (a *agent) enter(uid types.UID) (err error) {
 	if a.o.Alone && a.leave == nil && uid != "" {
-		a.leave, err = alone.Hold(a.o.Allocator.Pod, string(uid))
+		a.leave, err = pidlock.Hold(a.o.Allocator.Pod, string(uid))
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/klog/v2"
 
-	"github.com/idalloc/idalloc/internal/plain"
+	"github.com/idalloc/idalloc/internal/sanitise"
 )
 
 // Log are the flags of the log.
@@ -49,7 +49,7 @@ func (l *Log) Logger() (logr.Logger, error) {
 	if l.Verbosity < 0 || l.Verbosity > 10 {
 		return logr.Discard(), Usagef("-v %d: use 0 to 10", l.Verbosity)
 	}
-	log := zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(plain.Writer(os.Stderr))), zapcore.Level(-l.Verbosity))))
+	log := zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(sanitise.Writer(os.Stderr))), zapcore.Level(-l.Verbosity))))
 	klog.SetLogger(log.WithName("client-go"))
 	return log, nil
 }

@@ -3,14 +3,14 @@ package main
 import (
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/connect"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // connectTo returns the workload that the arguments name, and how to reach its API server.
 func connectTo(flags *connect.Flags, args []string) (store.Ref, *rest.Config, error) {
-	ref, err := people.One(args)
+	ref, err := commands.One(args)
 	if err != nil {
 		return ref, nil, err
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/internal/people"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 type getter struct {
 	*global
-	*people.Output
+	*commands.Output
 
 	address    string
 	port       int
@@ -51,7 +51,7 @@ beside it, or forward a port.`,
 		RunE:    g.run,
 	}
 	f := cmd.Flags()
-	g.Output = people.NewOutput(cmd, people.Plain())
+	g.Output = commands.NewOutput(cmd, commands.Plain())
 	f.BoolVar(&g.partitions, "partitions", false, "show a row for each partition")
 	f.IntVar(&g.port, "port", 8080, "port of the autoscaler's --http-address")
 	f.StringVar(&g.address, "url", "", "address of an autoscaler, in place of a workload")
@@ -69,7 +69,7 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 	if g.ForPeople() {
 		return s.Table(cmd.OutOrStdout(), time.Now(), g.partitions)
 	}
-	return g.Items(cmd.OutOrStdout(), false, people.Item{Kind: "State", Data: s})
+	return g.Items(cmd.OutOrStdout(), false, commands.Item{Kind: "State", Data: s})
 }
 
 func (g *getter) ask(ctx context.Context, args []string) (s state.State, err error) {

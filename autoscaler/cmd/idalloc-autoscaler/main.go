@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/internal/plain"
+	"github.com/idalloc/idalloc/internal/sanitise"
 )
 
 // version is set by the linker.
@@ -26,7 +26,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	stdout, stderr = plain.Writer(stdout), plain.Writer(stderr)
+	stdout, stderr = sanitise.Writer(stdout), sanitise.Writer(stderr)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)

@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/connect"
-	"github.com/idalloc/idalloc/internal/people"
 )
 
 const longHelp = `idalloc-autoscaler measures how fast each partition of a workload grows, packs
@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 	}
 	g.Bind(root.PersistentFlags())
 	g.log.Bind(root.PersistentFlags(), "1 adds each step")
-	root.AddCommand(newRun(g), newGet(g), newPlan(), newMeasure(g), people.NewVersion("idalloc-autoscaler", version, people.Plain()))
+	root.AddCommand(newRun(g), newGet(g), newPlan(), newMeasure(g), commands.NewVersion("idalloc-autoscaler", version, commands.Plain()))
 	cli.Program(root, version)
 	return root
 }

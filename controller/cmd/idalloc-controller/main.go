@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/internal/plain"
+	"github.com/idalloc/idalloc/internal/sanitise"
 )
 
 // version is set by the linker.
@@ -31,7 +31,7 @@ func main() {
 	err := newRoot().ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		_, _ = fmt.Fprintln(plain.Writer(os.Stderr), "error:", err)
+		_, _ = fmt.Fprintln(sanitise.Writer(os.Stderr), "error:", err)
 	}
 	os.Exit(cli.ExitCode(err))
 }

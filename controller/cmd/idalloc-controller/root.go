@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/idalloc/idalloc/controller/internal/executor"
+	"github.com/idalloc/idalloc/controller/internal/reconciler"
 	"github.com/idalloc/idalloc/controller/internal/scrape"
 	"github.com/idalloc/idalloc/controller/internal/webhook"
 	"github.com/idalloc/idalloc/internal/cli"
@@ -109,11 +109,11 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kinds: %w", err)
 	}
-	kinds, missing, err := executor.KindsOf(mapper, o.kinds)
+	kinds, missing, err := reconciler.KindsOf(mapper, o.kinds)
 	if err != nil {
 		return err
 	}
-	caches, err := executor.CacheOptions(o.namespaces, kinds)
+	caches, err := reconciler.CacheOptions(o.namespaces, kinds)
 	if err != nil {
 		return err
 	}
@@ -126,16 +126,16 @@ func (o *options) run(ctx context.Context) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	o.webhook.Namespace = namespace
-	if err := metrics.Registry.Register(executor.BuildInfo(version)); err != nil {
+	if err := metrics.Registry.Register(reconciler.BuildInfo(version)); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	if err := o.serve(ctx, mgr); err != nil {
 		return err
 	}
-	if err := executor.Setup(ctx, mgr, config, kinds, missing, metrics.Registry, clock.RealClock{}, log); err != nil {
+	if err := reconciler.Setup(ctx, mgr, config, kinds, missing, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
-	if err := executor.Permitted(ctx, mgr.GetAPIReader(), mapper, kinds, o.namespaces, clock.RealClock{}); err != nil {
+	if err := reconciler.Permitted(ctx, mgr.GetAPIReader(), mapper, kinds, o.namespaces, clock.RealClock{}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -143,7 +143,7 @@ func (o *options) run(ctx context.Context) error {
 
 // serve has the manager answer scrapes, probes and the webhook's requests, whichever replica leads.
 func (o *options) serve(ctx context.Context, mgr manager.Manager) error {
-	synced := executor.Synced(mgr.GetCache())
+	synced := reconciler.Synced(mgr.GetCache())
 	ready := synced
 	if o.webhook.Name != "" {
 		answers, err := webhook.Setup(mgr, o.webhook, mgr.GetLogger())

@@ -4,8 +4,8 @@ package main
 import (
 	"time"
 
-	"github.com/idalloc/idalloc/controller/internal/executor"
+	"github.com/idalloc/idalloc/controller/internal/reconciler"
 	"github.com/idalloc/idalloc/hack/reference/described"
 )
 
-func main() { described.Main(executor.NewMetrics(time.Now, nil, nil)) }
+func main() { described.Main(reconciler.NewMetrics(time.Now, nil, nil)) }

@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -98,7 +98,7 @@ func (c custom) explained(ctx context.Context, ns string) {
 // verified expects that kubectl idalloc verify finds nothing wrong with a workload of the kind.
 func (c custom) verified(ctx context.Context, ns string) {
 	GinkgoHelper()
-	verify := people.NewVerify(people.Program{
+	verify := commands.NewVerify(commands.Program{
 		Name: "kubectl idalloc", Log: func() (logr.Logger, error) { return logr.Discard(), nil },
 		Connect: func() (*store.Store, string, error) {
 			s, err := store.New(config, clock.RealClock{})

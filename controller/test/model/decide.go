@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -79,7 +79,7 @@ func (m *model) look(view [mostPods]object) []action {
 	}
 	for count := 1; count <= m.slots; count++ {
 		for slots := range m.maps(view) {
-			d := heart.Decide(m.world(view, nil, assignment.State{Slots: slots}, count))
+			d := decision.Decide(m.world(view, nil, assignment.State{Slots: slots}, count))
 			for _, t := range d.Take {
 				add(action{do: take, pod: m.find(view, t.Pod), slot: int8(t.ID), there: t.Under == there.String()}) //nolint:gosec // a slot below 3
 			}
@@ -132,7 +132,7 @@ func (m *model) confirm(view [mostPods]object, listed [mostPods]lock) [][mostPod
 	}
 	var out [][mostPods]do
 	for count := 1; count <= m.slots; count++ {
-		if d := heart.Decide(m.world(key.view, nil, assignment.State{}, count)); !d.Confirm && len(d.Remove) == 0 {
+		if d := decision.Decide(m.world(key.view, nil, assignment.State{}, count)); !d.Confirm && len(d.Remove) == 0 {
 			continue
 		}
 		var todo [mostPods]do
@@ -154,7 +154,7 @@ func (m *model) confirm(view [mostPods]object, listed [mostPods]lock) [][mostPod
 }
 
 func (m *model) verdict(view [mostPods]object, listed [mostPods]lock, count int) (todo [mostPods]do) {
-	d := heart.Decide(m.world(view, m.list(view, listed), assignment.State{}, count))
+	d := decision.Decide(m.world(view, m.list(view, listed), assignment.State{}, count))
 	for _, b := range d.Begin {
 		todo[m.find(view, b.Pod)] = beginAgain
 		if b.Gated {
@@ -193,8 +193,8 @@ func (m *model) listed(view, from [mostPods]object) (out [mostPods]lock) {
 	return out
 }
 
-func (m *model) list(view [mostPods]object, listed [mostPods]lock) []heart.Lock {
-	out := []heart.Lock{}
+func (m *model) list(view [mostPods]object, listed [mostPods]lock) []decision.Lock {
+	out := []decision.Lock{}
 	for i, l := range listed {
 		if !l.there {
 			continue
@@ -206,7 +206,7 @@ func (m *model) list(view [mostPods]object, listed [mostPods]lock) []heart.Lock 
 		if !l.sameUID && !m.sameNames {
 			name = "successor-of-" + name
 		}
-		out = append(out, heart.Lock{
+		out = append(out, decision.Lock{
 			Pod: name, UID: m.uid(i, l.sameUID), Text: text, Version: "7", Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: int(l.slot)}, Begun: l.begun}, Runs: receipt.NoID,
 		})
 	}
@@ -217,10 +217,10 @@ func (*model) text(i int) string { return fmt.Sprintf("bytes-%d", i) }
 
 func (*model) uid(i int, same bool) string { return fmt.Sprintf("uid-%d-%t", i, same) }
 
-// world is what heart decides on.
-func (m *model) world(view [mostPods]object, listed []heart.Lock, state assignment.State, count int) heart.World {
-	w := heart.World{
-		Owner: heart.Owner{Owner: identity.Owner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "worker"}, Namespace: "shop", Count: count, State: state, Revision: "new", Replaces: m.deployment, Limit: 1},
+// world is what decision decides on.
+func (m *model) world(view [mostPods]object, listed []decision.Lock, state assignment.State, count int) decision.World {
+	w := decision.World{
+		Owner: decision.Owner{Owner: identity.Owner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "worker"}, Namespace: "shop", Count: count, State: state, Revision: "new", Replaces: m.deployment, Limit: 1},
 		Locks: listed,
 	}
 	for i := range m.pods {
@@ -231,7 +231,7 @@ func (m *model) world(view [mostPods]object, listed []heart.Lock, state assignme
 		if m.central(i) && (m.without == forgets || m.without == byGate && o.gated) {
 			o.gated, o.begun, o.id = true, false, noID
 		}
-		p := heart.Pod{
+		p := decision.Pod{
 			Pod: proposal.Pod{
 				Name: m.name(i, o), UID: m.uid(i, true), Controller: "new", Owned: true, Terminating: o.term, Ordinal: proposal.NoOrdinal,
 				Receipt: receipt.Receipt{Share: receipt.Nothing()},
@@ -263,5 +263,5 @@ func (m *model) find(view [mostPods]object, name string) int {
 			return i
 		}
 	}
-	panic("heart decided about a pod that it does not know: " + name)
+	panic("decision decided about a pod that it does not know: " + name)
 }

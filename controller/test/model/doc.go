@@ -1,4 +1,4 @@
-// Package model explores every history of a few pods for which controllers take slots, or plan. The controllers follow heart.Decide, and agents and a
+// Package model explores every history of a few pods for which controllers take slots, or plan. The controllers follow decision.Decide, and agents and a
 // peer beside them follow duty.Step: the decisions that are shipped. It is exhaustive within budgets of faults and writes, and prints the
 // shortest history in which two programs run under one id.
 //
@@ -11,7 +11,7 @@
 // An agent may take at any time what any map proposes, and begins when its own pod says that T3 has confirmed the very receipt that it wrote. It may list by
 // itself at any time before that. A late confirmation can do no harm even without its test of the receipt, because the agent compares the bytes, too.
 //
-// The writes are those of package executor and of pkg/allocator/store: what they change, and what the executor takes over from an answer. They are
+// The writes are those of package reconciler and of pkg/allocator/store: what they change, and what the reconciler takes over from an answer. They are
 // copied here, so a change there needs one here. Those of receipts test less here: the bytes, and of Begin the gate and that the pod is not
 // Terminating. There, nothing at all may have changed on the pod. So the histories here contain those there.
 //

@@ -3,7 +3,7 @@ package model
 import (
 	"fmt"
 
-	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -69,8 +69,8 @@ func (m *model) rest(w world, slots assignment.Slots, count int) string {
 
 // pass is a reconcile in which nothing else happens.
 func (m *model) pass(w *world, state *assignment.State, count int) {
-	decide := func(listed []heart.Lock) heart.Decision {
-		return heart.Decide(m.world(w.pods, listed, *state, count))
+	decide := func(listed []decision.Lock) decision.Decision {
+		return decision.Decide(m.world(w.pods, listed, *state, count))
 	}
 	d := decide(nil)
 	if d.Plan.Next != nil {
@@ -85,7 +85,7 @@ func (m *model) pass(w *world, state *assignment.State, count int) {
 }
 
 // carryOut does what a decision says.
-func (m *model) carryOut(w *world, d heart.Decision) {
+func (m *model) carryOut(w *world, d decision.Decision) {
 	do := func(what do, name string, slot int, under string) {
 		i := m.find(w.pods, name)
 		w.wrote[i]++

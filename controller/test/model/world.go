@@ -246,7 +246,7 @@ func (m *model) apply(w *world, q write) (answer bool) {
 	return true
 }
 
-// heard has a view take over the answer to a write, as the executor does: it says nothing of a deletion, and of the gate only if there is an id that
+// heard has a view take over the answer to a write, as the reconciler does: it says nothing of a deletion, and of the gate only if there is an id that
 // the view lacks.
 func (m *model) heard(o *object, now object) {
 	gated, term := o.gated && (o.id == now.id || m.without == byGate), o.term

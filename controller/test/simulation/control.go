@@ -19,21 +19,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/idalloc/idalloc/controller/internal/executor"
+	"github.com/idalloc/idalloc/controller/internal/reconciler"
 	api "github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
-// Control is idalloc-controller as its command runs it: manager, caches, queue, election and executor. Only what serves HTTP and what asks the API
+// Control is idalloc-controller as its command runs it: manager, caches, queue, election and reconciler. Only what serves HTTP and what asks the API
 // server for its kinds is left out.
 func Control(ctx context.Context, in world.Surroundings) error {
 	in.Config.ContentType = runtime.ContentTypeJSON // the simulated server knows nothing else
 	mapper := kindsOfCluster()
-	kinds, missing, err := executor.KindsOf(mapper, nil)
+	kinds, missing, err := reconciler.KindsOf(mapper, nil)
 	if err != nil {
 		return err
 	}
-	caches, err := executor.CacheOptions(nil, kinds)
+	caches, err := reconciler.CacheOptions(nil, kinds)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func Control(ctx context.Context, in world.Surroundings) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := executor.Setup(ctx, mgr, in.Config, kinds, missing, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
+	if err := reconciler.Setup(ctx, mgr, in.Config, kinds, missing, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
 		return err
 	}
 	ctx, cancel := ended(ctx)

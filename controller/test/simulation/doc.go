@@ -1,7 +1,7 @@
 // Package simulation runs the shipped idalloc-controller through faults that a real cluster shows once in a year, in virtual time.
 //
 // It is test/simulation of the root module with controllers, and its flags are the same. This package adds the program that a controller runs: the
-// manager, caches, queue and election of controller-runtime, with the executor and the heart as the command puts them together. They talk to the
+// manager, caches, queue and election of controller-runtime, with the reconciler and the decision as the command puts them together. They talk to the
 // simulated API server through an http.RoundTripper. The root module stays without controller-runtime.
 //
 // # What is simulated besides

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -56,14 +56,14 @@ func parse(text string) owner {
 			return o
 		}
 	}
-	panic("heart locks for an owner that does not exist: " + text)
+	panic("decision locks for an owner that does not exist: " + text)
 }
 
 func (m *model) decide(k known) done {
 	if d, there := m.decided[k]; there {
 		return d
 	}
-	w := heart.World{Owner: heart.Owner{
+	w := decision.World{Owner: decision.Owner{
 		Owner: identityOf(k.owner), Namespace: "shop", Count: k.owner.count(), Limit: 1, Replaces: k.owner.deployment(), State: assignment.State{Slots: assignment.Slots{}},
 	}}
 	if !k.owner.deployment() { // pods above its count are evicted; a rolling update is not in the model
@@ -81,14 +81,14 @@ func (m *model) decide(k known) done {
 		}
 	}
 	if k.listed {
-		w.Locks = []heart.Lock{}
+		w.Locks = []decision.Lock{}
 		for i, s := range k.shows {
 			if s.locks || s.runs != none {
 				w.Locks = append(w.Locks, lockOf(i, s))
 			}
 		}
 	}
-	d := heart.Decide(w)
+	d := decision.Decide(w)
 	out := done{confirms: d.Confirm}
 	index := map[string]int{}
 	for i := range k.pods {
@@ -121,8 +121,8 @@ func (m *model) decide(k known) done {
 	return out
 }
 
-func (m *model) podOf(k known, i int, p pod) heart.Pod {
-	q := heart.Pod{
+func (m *model) podOf(k known, i int, p pod) decision.Pod {
+	q := decision.Pod{
 		Pod: proposal.Pod{
 			Name: name(i), UID: "uid-" + name(i), Controller: "other", Owned: k.owns[i], Terminating: p.phase == ending, Ordinal: proposal.NoOrdinal,
 			Receipt: receipt.Receipt{Share: receipt.Nothing()},
@@ -153,13 +153,13 @@ func (m *model) podOf(k known, i int, p pod) heart.Pod {
 		if err != nil {
 			panic(err)
 		}
-		q.Words = heart.Words{ID: strconv.Itoa(int(p.id)), Count: "3", StartCount: "3", Identity: string(text)}
+		q.Words = decision.Words{ID: strconv.Itoa(int(p.id)), Count: "3", StartCount: "3", Identity: string(text)}
 	}
 	return q
 }
 
-func lockOf(i int, s shown) heart.Lock {
-	l := heart.Lock{Pod: name(i), UID: "uid-" + name(i), Text: "bytes of " + name(i), Version: "6", Runs: int(s.runs), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
+func lockOf(i int, s shown) decision.Lock {
+	l := decision.Lock{Pod: name(i), UID: "uid-" + name(i), Text: "bytes of " + name(i), Version: "6", Runs: int(s.runs), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
 	if !s.same {
 		l.Text = "other bytes of " + name(i)
 	}

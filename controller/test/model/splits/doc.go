@@ -1,6 +1,6 @@
 // Package splits explores every history of a Deployment that goes and comes while pods of its two ReplicaSets run and wait. It was deleted without them, so
 // the garbage collector orphans one ReplicaSet after the other, and a Deployment of the same name or of another one adopts them one after the other. What
-// controllers do follows heart.Decide and heart.Set.Freezes: the decisions that are shipped. It is exhaustive within budgets of faults.
+// controllers do follows decision.Decide and decision.Set.Freezes: the decisions that are shipped. It is exhaustive within budgets of faults.
 //
 // What a controller decides on may be old. It hears of each pod and of the Deployments at any time. It lists the ReplicaSets when a pass begins, and goes by
 // that list for as long as the pass takes. Any free slot is proposed to any pod. Begin is sent at

@@ -3,7 +3,7 @@ package splits
 import (
 	"fmt"
 
-	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/controller/internal/decision"
 )
 
 type model struct {
@@ -112,7 +112,7 @@ func (m *model) hears(w world, c int, add adds) {
 	}
 }
 
-// frozen is what freeze of package executor finds.
+// frozen is what freeze of package reconciler finds.
 func (m *model) frozen(w *world, k *controller, o owner, pods [mostPods]pod) bool {
 	if m.without == neverFrozen || !o.deployment() && w.alone[o-setA] {
 		return false
@@ -122,8 +122,8 @@ func (m *model) frozen(w *world, k *controller, o owner, pods [mostPods]pod) boo
 		for i, p := range pods {
 			used = used || setOf(i) == r && p.live()
 		}
-		s := heart.Set{Made: true, Own: of == o || setA+owner(r) == o, Loose: of == nobody || k.deployments[of] != there}
-		if used && s.Freezes(heart.Owner{Replaces: o.deployment()}) {
+		s := decision.Set{Made: true, Own: of == o || setA+owner(r) == o, Loose: of == nobody || k.deployments[of] != there}
+		if used && s.Freezes(decision.Owner{Replaces: o.deployment()}) {
 			return true
 		}
 	}

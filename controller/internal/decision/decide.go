@@ -1,0 +1,389 @@
+package decision
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Decide returns what is to be done.
+func Decide(w World) Decision {
+	v := newView(w)
+	if w.Owner.Frozen != "" {
+		v.wait()
+		return v.d
+	}
+	in := v.input()
+	v.d.Plan = proposal.Plan(in)
+	v.next = w.Owner.State
+	if v.d.Plan.Next == nil && len(in.State.Handover) < len(v.next.Handover) {
+		v.d.Plan.Next = &in.State
+	}
+	if v.d.Failing = v.failing(); v.d.Failing && w.Rests || w.Keeps {
+		v.d.Plan.Next = nil
+	}
+	if v.d.Plan.Next != nil {
+		v.next = *v.d.Plan.Next
+		v.ids = inverse(v.next.Slots)
+	}
+	for i := range v.pods {
+		v.step(v.pods[i])
+	}
+	slices.SortStableFunc(v.d.Propose, func(a, b Propose) int { return cmp.Compare(a.rank, b.rank) })
+	if v.all {
+		v.d.Only = nil
+	}
+	v.doubles()
+	v.remove()
+	v.wait()
+	v.later()
+	return v.d
+}
+
+// view is a World with what follows from it.
+type view struct {
+	w    World
+	pods []*pod
+	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
+	byPod  map[string]Lock
+	bySlot map[int]int
+	// named finds pods by their names, and running those of the controller by the ids under which they run. bare are pods that run under a slot without a
+	// receipt that locks it.
+	named   map[string]*pod
+	running map[int][]*pod
+	bare    map[int]string
+	next    assignment.State
+	// ids are the slots of the map, by the names of their pods.
+	ids    map[string]int
+	offers *proposal.Offers
+	// gave are the controllers of pods that gave a slot up and want one. It is nil until it is needed.
+	gave  map[string]bool
+	found *index
+	// space is the owner under which new pods lock.
+	space identity.Owner
+	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
+	crowded, kept bool
+	// evicts says that removals are made for pods that wait. quietAt is when they begin if nothing happens before.
+	evicts  bool
+	quietAt time.Time
+	// all says that T3 is to show all locks.
+	all bool
+	d   Decision
+}
+
+// pod is a Pod with what its keys say together.
+type pod struct {
+	Pod
+
+	// runs says that Begin let the program begin, under the id that it knows. locked says that its receipt says so still.
+	runs   bool
+	id     int
+	locked bool
+	// was is what it was told, the zero value if that is another pod's. token is the one with which it began.
+	was   identity.Identity
+	token int64
+	// damaged says that the receipt cannot be read. It counts as one that locks what was confirmed.
+	damaged bool
+}
+
+func newView(w World) *view {
+	v := &view{
+		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
+		running: map[int][]*pod{}, ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
+	}
+	var oldest *pod
+	for _, p := range w.Pods {
+		q := read(p)
+		v.pods, v.named[p.Name] = append(v.pods, q), q
+		if q.runs {
+			v.running[q.id] = append(v.running[q.id], q)
+		}
+		if q.runs && q.Owned && (oldest == nil || q.before(oldest)) {
+			oldest, v.space = q, v.under(q)
+		}
+	}
+	for i, l := range w.Locks {
+		if p := v.named[l.Pod]; p != nil && p.damaged && p.UID == l.UID && l.Receipt.State == receipt.Unreadable {
+			l.Receipt = p.Receipt
+			v.w.Locks = slices.Clone(v.w.Locks)
+			v.w.Locks[i] = l
+		}
+		v.byPod[l.Pod] = l
+		id := l.Receipt.Slot()
+		if id != receipt.NoID {
+			v.bySlot[id]++
+		}
+		if l.Runs != id && l.Runs != receipt.NoID && v.named[l.Pod] == nil { // otherwise it is counted below
+			v.bySlot[l.Runs]++
+			v.bare[l.Runs] = l.Pod
+		}
+	}
+	for _, p := range v.pods { // its receipt was removed
+		if p.runs && !v.byPod[p.Name].Receipt.LocksSlot(p.id) {
+			v.bySlot[p.id]++
+			v.bare[p.id] = p.Name
+		}
+	}
+	return v
+}
+
+func inverse(slots assignment.Slots) map[string]int {
+	ids := make(map[string]int, len(slots))
+	for _, id := range slices.Backward(slots.IDs()) { // the lowest one counts
+		ids[slots[id]] = id
+	}
+	return ids
+}
+
+func read(p Pod) *pod {
+	out := &pod{Pod: p}
+	out.readAgent()
+	if !p.Assigned || json.Unmarshal([]byte(p.Identity), &out.was) != nil || out.was.Pod != p.Name || out.was.State != identity.StateAssigned {
+		out.was = identity.Identity{ID: receipt.NoID}
+	}
+	out.id, out.locked = out.Receipt.Slot(), out.Receipt.State == receipt.Locks
+	// Begin takes the gate away in the write that sets the id. So a gate says that the id was copied, unless the receipt says that the pod has begun:
+	// what is known of the gate may be older. If the id was removed, the receipt says under which one the program runs.
+	switch id, err := strconv.Atoi(p.ID); {
+	case !p.Assigned:
+	case err == nil && (p.Receipt.Begun || !p.Gated):
+		out.runs, out.id = true, id
+		out.locked = out.locked && p.Receipt.Share.ID == id
+	case err != nil && out.locked && p.Receipt.Begun:
+		out.runs = true
+	case err != nil && !p.Gated && out.was.ID != receipt.NoID: // both were removed
+		out.runs, out.id, out.locked = true, out.was.ID, out.locked && p.Receipt.Share.ID == out.was.ID
+	}
+	if out.runs {
+		if out.token = p.Receipt.Token; out.token == 0 && out.was.ID == out.id {
+			out.token = out.was.Token
+		}
+	}
+	return out
+}
+
+// before reports whether p began before q. A pod that lost its token began later than all that have theirs.
+func (p *pod) before(q *pod) bool {
+	if (p.token == 0) != (q.token == 0) {
+		return q.token == 0
+	}
+	return cmp.Or(cmp.Compare(p.token, q.token), cmp.Compare(p.Name, q.Name)) < 0
+}
+
+// under returns the owner of the slot that the pod locks. A pod that has begun keeps it for life, whatever controls the pod later.
+func (v *view) under(p *pod) identity.Owner {
+	if p.Under == (identity.Owner{}) {
+		return v.w.Owner.Owner
+	}
+	return p.Under
+}
+
+// anothers reports whether another owner has the pod by now, and writes its receipt. One that was relabelled has no owner.
+func (p *pod) anothers() bool { return !p.Owned && p.Controller != "" }
+
+// byProcess reports whether a process of the pod wrote its receipt, which no controller can have written. The pod works under what that locks.
+func (p *pod) byProcess() bool {
+	r := p.Receipt
+	return !p.Gated && !r.Begun && (r.Token > 0 || r.HandsOver || r.Strict || r.Rank > 0 || r.Share.Of > 0)
+}
+
+// takes reports whether the controller may take a slot for the pod.
+func (p *pod) takes() bool {
+	return p.Assigned && p.Gated && !p.OtherGates && !p.Newer && !p.Placed && !p.Terminating && !p.runs
+}
+
+// available reports whether the pod counts as available to the Deployment.
+func (v *view) available(p *pod) bool {
+	return p.Ready && !p.Terminating && !p.AvailableAt.After(v.w.Now)
+}
+
+// current reports whether the pod is of the current revision.
+func (v *view) current(p *pod) bool { return p.Controller != "" && p.Controller == v.w.Owner.Revision }
+
+// input is what the plan sees. A pod that runs locks its id, whatever became of its receipt. One that can take nothing is left out. What T3 showed counts, or
+// the plan would propose again what T3 refused.
+func (v *view) input() proposal.Input {
+	o := v.w.Owner
+	in := proposal.Input{
+		Count: o.Count, State: v.state(), Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
+		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
+		Partitions: v.division(), FreeFor: v.w.FreeFor,
+	}
+	spare := v.spare()
+	for _, p := range v.pods {
+		if p.Refused && !p.runs && !p.Receipt.Locked() {
+			if spare--; spare < 0 {
+				continue
+			}
+		}
+		q := p.Pod.Pod
+		q.Central = p.Agent
+		switch q.Gated = p.takes(); {
+		case p.runs:
+			q.Receipt.State, q.Receipt.Share = receipt.Locks, receipt.Share{ID: p.id}
+		case p.Assigned && !q.Gated && !q.Receipt.Locked():
+			continue
+		}
+		if v.current(p) && v.available(p) {
+			in.Rollout.Available++
+		}
+		in.Pods = append(in.Pods, q)
+	}
+	for _, l := range v.w.Locks {
+		if id := l.Receipt.Slot(); v.named[l.Pod] == nil && id != receipt.NoID { // a former owner has the pod still, and only T3 shows it
+			in.Pods = append(in.Pods, proposal.Pod{
+				Name: l.Pod, UID: l.UID, Ordinal: proposal.NoOrdinal, Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}},
+			})
+		}
+	}
+	return in
+}
+
+// spare is how many slots are left when each pod that can be written has one. It is negative if these have too few.
+func (v *view) spare() int {
+	held, waiting := map[int]bool{}, 0
+	for _, p := range v.pods {
+		id, has := v.holds(p)
+		switch {
+		case p.Refused && !p.runs && !p.Receipt.Locked():
+		case has && id < v.w.Owner.Count:
+			held[id] = true
+		case !has && p.Owned && !p.Terminating && (p.takes() || p.Receipt.State == receipt.Waits):
+			waiting++
+		}
+	}
+	return v.w.Owner.Count - len(held) - waiting
+}
+
+// failing reports whether the plan changes the map only for pods whose programs failed. These give ids up and take others without end, and one write can
+// serve all of them.
+func (v *view) failing() bool {
+	plan := v.d.Plan
+	if plan.Next == nil || plan.Partitions.Changed || !maps.Equal(plan.Next.Handover, v.w.Owner.State.Handover) {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(plan.Freed, plan.Filled), func(c proposal.Change) bool {
+		p := v.named[c.Pod]
+		return p == nil || p.Receipt.Failures() == 0
+	})
+}
+
+// state is what the owner says, without entries and requests that name a pod for another slot than that of its ordinal: they were written by hand, or are
+// of an earlier pod of that name. Once it has begun, the pod would keep the id.
+func (v *view) state() assignment.State {
+	out, misled := v.w.Owner.State, map[string]int{}
+	wrong := func(p *pod, id int) bool {
+		return p != nil && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal
+	}
+	held := map[int]bool{}
+	for _, p := range v.pods {
+		id, named := v.ids[p.Name]
+		if held[p.id] = true; named && p.takes() && wrong(p, id) {
+			misled[p.Name] = id
+		}
+	}
+	out.Handover = v.requests()
+	// The plan asks for no slot that is free, but for one of another ordinal if its holder is to go.
+	maps.DeleteFunc(out.Handover, func(id int, by string) bool { return !held[id] && wrong(v.named[by], id) })
+	if len(misled) == 0 {
+		return out
+	}
+	slots := maps.Clone(out.Slots)
+	for _, p := range v.pods {
+		has := out.Slots[p.Ordinal]
+		stays := v.named[has] != nil
+		if _, also := misled[has]; !stays || also {
+			if id, is := misled[p.Name]; is {
+				delete(slots, id)
+			}
+		}
+	}
+	out.Slots = slots
+	return out
+}
+
+// step decides what comes next for one pod. A peer is left alone.
+func (v *view) step(p *pod) {
+	switch {
+	case p.Agent:
+		v.agent(p)
+	case !p.Assigned:
+	case p.anothers():
+	case !p.runs && p.byProcess(): // a person gave the pod the label
+	case p.Receipt.State == receipt.Unreadable && !p.runs:
+		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	case p.runs && (!p.locked || p.Hidden):
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Begun: true, Token: p.token})
+	case p.runs && p.Receipt.Begun:
+		v.publish(p)
+	case p.locked:
+		v.confirm(p)
+	case p.takes() && p.Receipt.State != receipt.GaveUp:
+		if id, ok := v.proposed(p); ok {
+			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String()})
+		}
+	}
+}
+
+// proposed returns the slot that the map proposes to the pod (T1).
+func (v *view) proposed(p *pod) (int, bool) {
+	id, ok := v.ids[p.Name]
+	return id, ok && id < v.w.Owner.Count
+}
+
+// confirm is T3 and what follows, for a pod with a lock that has not begun.
+func (v *view) confirm(p *pod) {
+	lock, shown := v.byPod[p.Name]
+	switch {
+	case p.Terminating:
+	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes() || v.under(p) != v.space || p.Refused && v.spare() < 0):
+		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	case p.Hidden: // T3 would never show it
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String()})
+	case !v.answered(p):
+		v.confirms(p)
+	case !shown || lock.UID != p.UID || lock.Text != p.Text:
+		// What is known of the pod is old. News of it is on its way.
+	case v.bySlot[p.id] > 1 && p.runs && (v.withdraw(p) || v.doubled(p)):
+	case v.bySlot[p.id] > 1 && p.runs:
+		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseClashes})
+	case v.bySlot[p.id] > 1:
+		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	default:
+		words, token := v.words(p, lock.Version)
+		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Gated: p.Gated && !p.runs, Words: words})
+	}
+}
+
+// confirms asks for T3 of the pod's lock. Who locks the same slot is found by its label, but who locks the same partitions is not.
+func (v *view) confirms(p *pod) {
+	if v.d.Confirm = true; p.Agent && p.Receipt.Share.Of == 0 {
+		v.d.Only = append(v.d.Only, p.Receipt.Share.ID)
+	} else {
+		v.all = true
+	}
+}
+
+// answered reports whether T3 was asked for everything that the pod's lock is about. A list of a slot shows no locks of partitions.
+func (v *view) answered(p *pod) bool {
+	return v.w.Locks != nil && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
+}
+
+// withdraw reports whether all others that lock the pod's slot are pods that have not begun. These withdraw or end, and the pod is confirmed then.
+func (v *view) withdraw(p *pod) bool {
+	others := 0
+	for _, q := range v.pods {
+		if lock, shown := v.byPod[q.Name]; shown && q.Assigned && !q.runs && !q.byProcess() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
+			others++
+		}
+	}
+	return v.bySlot[p.id] == 1+others
+}

@@ -1,0 +1,91 @@
+package decision
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// wait says why the controller's pods and agents without an id wait.
+func (v *view) wait() {
+	for _, p := range v.pods {
+		if p.Assigned && !p.runs || v.listens(p) && !v.has(p) {
+			v.d.Waits = append(v.d.Waits, Wait{Pod: p.Name, Since: p.Created, Reason: v.reason(p)})
+		}
+	}
+}
+
+// later says when time alone changes what is decided: a pod that is Ready becomes available, a grace period ends, or an update has stood for long.
+func (v *view) later() {
+	at := []time.Time{v.quietAt}
+	for _, p := range v.pods {
+		if p.Terminating {
+			at = append(at, p.Deadline, p.LostAt)
+		} else {
+			at = append(at, p.AvailableAt)
+		}
+	}
+	for _, at := range at {
+		if left := at.Sub(v.w.Now); left > 0 {
+			v.d.After = cmp.Or(min(v.d.After, left), left)
+		}
+	}
+}
+
+// reason says why the pod waits. An agent's changes seldom, because each change is a write.
+func (v *view) reason(p *pod) Reason {
+	o := v.w.Owner
+	_, proposed := v.proposed(p)
+	switch {
+	case p.Terminating:
+		return ReasonTerminating
+	case o.Frozen != "":
+		return ReasonFrozen
+	case p.Agent && v.d.Plan.TooLarge != nil:
+		return ReasonFull
+	case p.Agent && v.current(p) && v.stuck():
+		return ReasonKept
+	case p.Agent && v.current(p) && v.d.Plan.HandOver.Older > 0:
+		return ReasonRollout
+	case p.Agent:
+		return ReasonSlots
+	case p.OtherGates:
+		return ReasonGates
+	case p.Gated && p.Newer:
+		return ReasonContract
+	case !p.Gated || p.Placed:
+		return ReasonNoGate
+	case p.Refused:
+		return ReasonRefused
+	case p.Receipt.State == receipt.Locks || proposed:
+		return ReasonTaking
+	case v.d.Plan.TooLarge != nil:
+		return ReasonFull
+	case !o.Replaces || !o.Blocks && !v.evicts || !v.current(p):
+		return ReasonSlots
+	case o.Paused:
+		return ReasonPaused
+	case o.Limit <= 0:
+		return ReasonNever
+	case v.stuck():
+		return ReasonKept
+	case v.kept:
+		return ReasonSlots
+	case v.crowded:
+		return ReasonUnavailable
+	}
+	return ReasonRollout
+}
+
+// stuck reports whether the rolling update does not go on by itself: no pod of an older revision hands its id over, may be removed, or ends. A lost one does
+// neither, and no other strategy would mend that.
+func (v *view) stuck() bool {
+	o, h := v.w.Owner, v.d.Plan.HandOver
+	older := func(p *pod) bool {
+		_, has := v.holds(p)
+		return has && !v.current(p) && !p.Lost(v.w.Now)
+	}
+	return slices.ContainsFunc(v.pods, older) && o.Replaces && o.Blocks && !o.Paused && (v.kept || o.Limit <= 0) && h.Older > 0 && h.Able == 0 && h.UnderWay == 0
+}

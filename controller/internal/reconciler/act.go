@@ -1,0 +1,226 @@
+package reconciler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// step is a kind of write, as the metrics name it.
+type step string
+
+const (
+	stepMap      step = "map"
+	stepTake     step = "take"
+	stepWithdraw step = "withdraw"
+	stepBegin    step = "begin"
+	stepCount    step = "count"
+	stepPropose  step = "propose"
+)
+
+// write is one write on a pod.
+type write struct {
+	pod  string
+	step step
+	// says is its content, empty if that differs each time. If the last write had the same, another writer has undone that.
+	says string
+	do   func(ctx context.Context, pod *podMeta) (*podMeta, error)
+}
+
+// write sends what is due, at most as many at a time as there are slots, for all owners together. A write that fails is that pod's own: the pod is tried again
+// later, and no other one waits for it. Once the pass is over, or once left says so, the rest is left to the next one.
+func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left func(sent int) bool) {
+	var under sync.WaitGroup
+	defer under.Wait()
+	own := make(chan struct{}, (3*cap(slots)+3)/4) // if these writes hang, others go on
+	for i, w := range all {
+		if p.over() || left != nil && left(i) {
+			return
+		}
+		if !p.due(w) {
+			continue
+		}
+		own <- struct{}{} // each write ends by its own time
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		under.Go(func() {
+			defer func() { <-slots; <-own }()
+			p.writeOne(ctx, w)
+		})
+	}
+}
+
+// due reports whether the write is to be tried now.
+func (p *pass) due(w write) bool {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	left := p.temper.attempt(p.metas[w.pod].UID, w.step).left(p.metas[w.pod], w.says, p.store.Clock.Now())
+	p.sooner(left)
+	return left <= 0
+}
+
+func (p *pass) writeOne(ctx context.Context, w write) {
+	pod := p.meta(w.pod)
+	written, err := w.do(ctx, pod)
+	if err == nil {
+		p.wrote(w.pod, written)
+	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	a, now := p.temper.attempt(pod.UID, w.step), p.store.Clock.Now()
+	switch {
+	case err == nil && w.says == "":
+		delete(p.temper.attempts, attempted{pod.UID, w.step})
+	case err == nil:
+		a.accepted(w.says, now)
+	case errors.Is(err, store.ErrGone): // the watch says so, too, and a pass comes
+	case ctx.Err() != nil: // the pass is over
+	default:
+		a.failed(pod, fmt.Errorf("pod %s: %s: %w", w.pod, w.step, err), now)
+		p.sooner(a.until.Sub(now))
+		p.fail(w.step, a.err)
+	}
+}
+
+// fail counts an error that ends no pass.
+func (p *pass) fail(of step, err error) {
+	p.metrics.failed.WithLabelValues(string(of)).Inc()
+	if errors.Is(err, store.ErrConflict) {
+		p.metrics.conflicts.Inc()
+	}
+	if errors.As(err, new(*store.ForbiddenError)) {
+		p.forbidden = err
+	}
+	p.log.V(1).Info("a write failed, and comes again", "step", string(of), "detail", err.Error())
+}
+
+// wrote takes in the answer to a write.
+func (p *pass) wrote(name string, written *podMeta) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.metas[name], p.written[name] = written, written
+	q := p.pod(name)
+	if q == nil {
+		return
+	}
+	if !q.Agent || q.Former.State == receipt.None {
+		if q.Receipt, _ = receipt.Of(written, p.ref.String()); q.Receipt.State == receipt.None {
+			q.Receipt = receipt.Elsewhere(written, p.ref.String())
+		}
+	}
+	// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
+	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
+	if p.says(q, written); q.Agent {
+		p.temper.memory.see(q, p.world.Now)
+	}
+}
+
+func (p *pass) meta(name string) *podMeta {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	return p.metas[name]
+}
+
+// swap is a write of a receipt, whatever that says. Without an owner it is for this one.
+func (p *pass) swap(name string, of step, says string, next receipt.Receipt) write {
+	return write{pod: name, step: of, says: says, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+		next.UID, next.Owner, next.Write = string(pod.UID), cmp.Or(next.Owner, p.ref.String()), receipt.Draw()
+		return p.store.Take(ctx, pod, next)
+	}}
+}
+
+// take is T2, and withdraws locks. While the map cannot be written, no pod takes anything new.
+func (p *pass) take(ctx context.Context, d decision.Decision) (bool, error) {
+	p.planned(d.Plan)
+	var all []write
+	for _, t := range d.Take {
+		if !p.keeps || p.pod(t.Pod).Receipt.Locked() || t.Begun {
+			p.tellUnlocked(ctx, t)
+			all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{
+				Owner: t.Under, State: receipt.Locks, Share: receipt.Share{ID: t.ID}, Token: t.Token,
+			}))
+		}
+	}
+	all = append(all, p.withdraws(d.Withdraw)...)
+	p.write(ctx, p.slots, all, nil)
+	return len(all) > 0, nil
+}
+
+func (p *pass) withdraws(names []string) (all []write) {
+	for _, name := range names {
+		all = append(all, p.swap(name, stepWithdraw, "", receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()}))
+	}
+	return all
+}
+
+// begin has programs begin under what T3 confirmed, and withdraws what it did not.
+func (p *pass) begin(ctx context.Context, d decision.Decision) (bool, error) {
+	var all []write
+	for _, b := range d.Begin {
+		all = append(all, write{pod: b.Pod, step: stepBegin, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+			next := receipt.Receipt{
+				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Write: receipt.Draw(),
+			}
+			written, err := p.store.Begin(ctx, pod, next, annotations(b.Words), b.Gated)
+			if err == nil {
+				p.metrics.began(p.store.Clock.Now().Sub(pod.CreationTimestamp.Time))
+			}
+			return written, err
+		}})
+	}
+	all = append(all, p.withdraws(d.Withdraw)...)
+	p.write(ctx, p.slots, all, nil)
+	return len(all) > 0, nil
+}
+
+// say tells running pods what changed, and processes what is proposed to them. What these write then is news, so nothing is decided again here.
+func (p *pass) say(ctx context.Context, d decision.Decision) (bool, error) {
+	all := make([]write, 0, len(d.Publish))
+	for _, b := range d.Publish {
+		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Words.ID, b.Words.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+			return p.store.Publish(ctx, pod, annotations(b.Words))
+		}})
+	}
+	p.write(ctx, p.slots, all, nil)
+	p.propose(ctx, d.Propose)
+	return false, nil
+}
+
+func annotations(w decision.Words) map[string]string {
+	return map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.StartCountKey: w.StartCount, store.IdentityKey: w.Identity}
+}
+
+// caughtUp waits for a moment until the cache shows what this pass wrote. Without that the next pass would see pods as they were, and its writes would
+// fail their tests. It is no condition: what the cache does not show by then, it shows later.
+func (p *pass) caughtUp(ctx context.Context) error {
+	const step, most = time.Millisecond, time.Second
+	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) {
+		maps.DeleteFunc(p.written, func(name string, meta *podMeta) bool {
+			pod := &corev1.Pod{}
+			err := p.cache.Get(ctx, client.ObjectKey{Namespace: p.ref.Namespace, Name: name}, pod, client.UnsafeDisableDeepCopy)
+			order, _ := resourceversion.CompareResourceVersion(pod.ResourceVersion, meta.ResourceVersion)
+			return err != nil || pod.UID != meta.UID || order >= 0
+		})
+		return len(p.written) == 0, nil
+	})
+	if wait.Interrupted(err) {
+		return ctx.Err()
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// mostOnly is how many slots T3 lists by their labels. For more, it lists all.
+const mostOnly = 64
+
+// confirm is T3, if something is to be confirmed.
+func (p *pass) confirm(ctx context.Context, d decision.Decision) (bool, error) {
+	if !d.Confirm {
+		return false, nil
+	}
+	return true, p.evidence(ctx, store.Sought{IDs: d.Only, Since: p.newest()})
+}
+
+// evidence is one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the owner's ids,
+// and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not older than the
+// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for. If they come
+// from owners that the first list was not about, both lists are made again.
+func (p *pass) evidence(ctx context.Context, which store.Sought) error {
+	if which.Former = p.former; len(which.IDs) > mostOnly || len(p.former) > 0 {
+		which.IDs = nil
+	}
+	list, version, err := p.store.Receipts(ctx, p.ref, which)
+	if err != nil {
+		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
+	}
+	locks, shown := make([]decision.Lock, 0, len(list)), make(map[string]string, len(list))
+	for _, r := range list {
+		shown[r.Pod] = r.Text
+		p.strange = p.strange || p.metas[r.Pod] == nil
+		locks = append(locks, decision.Lock{
+			Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt, Runs: receipt.NoID, Overdue: r.Overdue(p.world.Now),
+		})
+	}
+	others, err := p.elsewhere(ctx, shown, version)
+	if err != nil {
+		return err
+	}
+	locks = append(locks, others...)
+	if p.strange { // or the cache is behind, so the next pass lists, too
+		err = p.lookOutside(ctx)
+		if unlisted := func(from string) bool { return !slices.Contains(which.Former, from) }; err == nil && slices.ContainsFunc(p.former, unlisted) {
+			which.Since = "" // its pods are newer by now
+			return p.evidence(ctx, which)
+		}
+	}
+	if err := p.stillOwned(ctx); err != nil {
+		return err
+	}
+	p.world.Locks, p.world.Asked = locks, which.IDs
+	return err
+}
+
+// stillOwned finds out whether the owner has been frozen since the pass began, and which of its pods have another owner by now. Two leaders whose caches
+// are of different moments would else begin pods of one workload under two owners (test/proof/owners).
+func (p *pass) stillOwned(ctx context.Context) error {
+	if err := p.freeze(ctx); err != nil {
+		return err
+	}
+	for i := range p.world.Pods {
+		q := &p.world.Pods[i]
+		q.Owned = q.Owned && p.owns(p.metas[q.Name])
+	}
+	return nil
+}
+
+// elsewhere returns what pods lock, or run under, that the API server says are the owner's, and that the list of the owner's locks did not show. Their
+// receipts are for another owner, or were removed. The watches of pods and of ReplicaSets have no order, so the cache may show an adopter's new pods before
+// those that it adopted. shown are the receipts that the first list showed. The list here has the owner's pods, whatever they lock. With another leader a
+// pod may lock for another owner while the first list is made, and for this one again while the second is made: a list of the locks for others would miss
+// it.
+func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) (locks []decision.Lock, err error) {
+	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change hands under a slot
+		return nil, nil
+	}
+	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))
+	o := &metav1.ListOptions{FieldSelector: store.LivePods, ResourceVersion: since, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	if err := p.listLabelled(ctx, list, p.owner.Selector, &client.ListOptions{Raw: o}); err != nil {
+		return nil, err
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(pod podMeta) bool {
+		_, also := shown[pod.Name]
+		lock := p.lockOf(&pod)
+		return also || !lock.Receipt.Locked() && lock.Runs == receipt.NoID
+	})
+	if p.ref.Rolls() && slices.ContainsFunc(list.Items, func(pod podMeta) bool { return foreign(&pod, p.sets) }) {
+		if err := p.allSets(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for i := range list.Items {
+		if pod := &list.Items[i]; p.owns(pod) || p.runsHere(pod) {
+			locks = append(locks, p.lockOf(pod))
+			p.strange = p.strange || !shows(p.metas[pod.Name], pod.Annotations[receipt.Key])
+		}
+	}
+	return locks, nil
+}
+
+// lockOf returns what a pod locks, for whichever owner, and under which id its program runs. That of a pod with another one's identity has not begun.
+func (p *pass) lockOf(pod *podMeta) decision.Lock {
+	lock := decision.Lock{Pod: pod.Name, UID: string(pod.UID), Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Runs: receipt.NoID}
+	lock.Receipt, _ = receipt.Anywhere(pod) // one that cannot be read locks
+	var is identity.Identity
+	if is.UnmarshalJSON([]byte(pod.Annotations[store.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
+		lock.Runs = is.ID
+	}
+	if end := pod.DeletionTimestamp; end != nil {
+		lock.Overdue = !end.After(p.world.Now)
+	}
+	return lock
+}
+
+// newest is the newest resourceVersion of the pods of this pass, and of what it wrote. It is empty if they cannot be compared.
+func (p *pass) newest() (version string) {
+	for _, meta := range p.metas {
+		if is := meta.ResourceVersion; version == "" {
+			version = is
+		} else if is != "" {
+			order, err := resourceversion.CompareResourceVersion(version, is)
+			if err != nil {
+				return ""
+			}
+			if order < 0 {
+				version = is
+			}
+		}
+	}
+	return version
+}
+
+// shows reports whether a pod is known with this receipt.
+func shows(known *podMeta, text string) bool {
+	return known != nil && known.Annotations[receipt.Key] == text
+}
+
+// owns reports whether the owner has the pod.
+func (p *pass) owns(pod metav1.Object) bool {
+	c := metav1.GetControllerOfNoCopy(pod)
+	if c == nil {
+		return false
+	}
+	_, ours := p.sets[string(c.UID)]
+	return ours || c.UID == p.owner.UID && !p.owner.Controlled && !p.ref.Rolls()
+}
+
+// runsHere reports whether the pod's program began under the owner's name, and was told of no other owner since.
+func (p *pass) runsHere(pod metav1.Object) bool {
+	var id identity.Identity
+	err := id.UnmarshalJSON([]byte(pod.GetAnnotations()[store.IdentityKey]))
+	return err == nil && id.Pod == pod.GetName() && id.Owner.String() == p.ref.String()
+}
+
+// lockValue is the value of index for a pod that no object controls and that locks a slot of the owner.
+func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }

@@ -1,0 +1,130 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// hashLabel tells the ReplicaSets of a Deployment apart. All else that they have as labels is the template's.
+const hashLabel = "pod-template-hash"
+
+// freeze finds out whether the owner is frozen. It reads the ReplicaSets from the API server, because the watches of
+// pods, Deployments and ReplicaSets have no order.
+func (p *pass) freeze(ctx context.Context) error {
+	p.frozen = ""
+	var sets []metav1.PartialObjectMetadata
+	selector, err := p.siblings(ctx)
+	if err != nil {
+		return err
+	}
+	if selector != "" {
+		list := metaList(replicaSets)
+		if err := p.listLabelled(ctx, list, selector); err != nil {
+			return err
+		}
+		sets = list.Items
+	}
+	if p.ref.Rolls() {
+		p.among(sets)
+	}
+	for i := range sets {
+		if sets[i].UID == p.owner.UID && metav1.GetControllerOfNoCopy(&sets[i]) != nil {
+			p.owner.Controlled = true // it has been adopted
+		}
+		if p.ref.Is(store.ReplicaSet) && p.owner.Annotations[assignment.AdoptKey] == p.ref.Name {
+			continue // a person has it stay alone
+		}
+		holds, err := p.holdsUp(ctx, &sets[i])
+		if err != nil {
+			return err
+		}
+		if holds {
+			p.frozen = sets[i].Name
+		}
+	}
+	if p.world.Owner.Frozen = p.frozen; p.frozen == "" {
+		p.temper.frozen = time.Time{}
+		return nil
+	}
+	if p.sooner(wait.Jitter(goneAfter, 1)); p.temper.frozen.IsZero() { // no watch of this owner shows what becomes of another one's ReplicaSet
+		p.temper.frozen = p.world.Now
+	}
+	return nil
+}
+
+// siblings selects the ReplicaSets that may be about to change hands together with the owner or its own. It is empty if there are none. The cache has no
+// labels of ReplicaSets.
+func (p *pass) siblings(ctx context.Context) (string, error) {
+	if p.ref.Rolls() {
+		return p.owner.Selector, nil
+	}
+	meta, err := p.ownerMeta(ctx, p.ref)
+	if err != nil || !p.ref.Is(store.ReplicaSet) || meta.Annotations[revisionKey] == "" {
+		return "", nil //nolint:nilerr // the cache lacks a ReplicaSet without the label, which no pod of the controller has
+	}
+	if meta, err = p.store.GetMetadata(ctx, p.ref); err != nil {
+		return "", err
+	}
+	same := maps.Clone(meta.Labels)
+	delete(same, hashLabel)
+	return labels.SelectorFromSet(same).String(), nil
+}
+
+// holdsUp reports whether the owner is frozen because of a ReplicaSet.
+func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (bool, error) {
+	c := metav1.GetControllerOfNoCopy(set)
+	s := decision.Set{Made: set.Annotations[revisionKey] != "", Own: set.UID == p.owner.UID || c != nil && c.UID == p.owner.UID, Loose: c == nil || p.leaves(ctx, c, set.Namespace)}
+	if !s.Freezes(p.world.Owner) {
+		return false, nil
+	}
+	pods := &corev1.PodList{}
+	if err := p.listCached(ctx, pods, set.Namespace, string(set.UID)); err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(pods.Items, func(q corev1.Pod) bool { return !census.Finished(string(q.Status.Phase)) }) {
+		return true, nil
+	}
+	if generation, known := p.temper.unused[set.UID]; known && generation == set.Generation {
+		return false, nil
+	}
+	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
+	o, err := p.store.Get(ctx, ref)
+	switch {
+	case errors.Is(err, store.ErrGone) || err == nil && o.UID != set.UID:
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %s: %w", ref, err)
+	case o.Count > 0 || o.Pods > 0:
+		return true, nil
+	}
+	if p.temper.unused == nil {
+		p.temper.unused = map[types.UID]int64{}
+	}
+	p.temper.unused[set.UID] = o.Generation
+	return false, nil
+}
+
+// leaves reports whether what controls a ReplicaSet is a Deployment that is gone, or is being deleted.
+func (p *pass) leaves(ctx context.Context, c *metav1.OwnerReference, namespace string) bool {
+	ref, known := p.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
+	if !known || !ref.Rolls() {
+		return false
+	}
+	meta, err := p.ownerMeta(ctx, ref)
+	return err != nil || meta.UID != c.UID || meta.DeletionTimestamp != nil
+}

@@ -1,0 +1,300 @@
+package reconciler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// podMeta is a pod's metadata in the form that the store takes.
+type podMeta = metav1.PartialObjectMetadata
+
+// look reads the owner's pods: from the cache, and from the API server if some are not there.
+func (p *pass) look(ctx context.Context) error {
+	if err := p.revisions(ctx); err != nil {
+		return err
+	}
+	if err := p.seeCached(ctx); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.world.Pods, func(q decision.Pod) bool { return q.Gated || q.Agent && !q.Receipt.Locked() }) { // otherwise nothing begins
+		if err := p.freeze(ctx); err != nil {
+			return err
+		}
+		if err := p.seeCached(ctx); err != nil { // what the owner has follows from the same list as whether it is frozen
+			return err
+		}
+	}
+	p.temper.recall(p.metas)
+	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
+		p.recall()
+		return nil
+	}
+	return p.lookOutside(ctx)
+}
+
+// seeCached makes the world of the pods that the cache has.
+func (p *pass) seeCached(ctx context.Context) error {
+	var lists []*corev1.PodList
+	for _, value := range append(slices.Collect(maps.Keys(p.sets)), string(p.owner.UID), lockValue(p.ref.String())) {
+		list := &corev1.PodList{}
+		if err := p.listCached(ctx, list, p.ref.Namespace, value); err != nil {
+			return err
+		}
+		lists = append(lists, list)
+	}
+	p.see(lists...)
+	return nil
+}
+
+// lookOutside reads the owner's pods from the API server, and takes in whether the cache lacks some that count.
+func (p *pass) lookOutside(ctx context.Context) error {
+	cached := p.metas
+	if err := p.list(ctx); err != nil {
+		return err
+	}
+	p.temper.listed = true
+	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q decision.Pod) bool {
+		return (q.Receipt.State != receipt.None || q.Assigned && q.ID != "") && !shows(cached[q.Name], q.Text)
+	})
+	return nil
+}
+
+// unlabelled reports whether the pods of the current revision take for themselves: its ReplicaSet lacks the label.
+func (p *pass) unlabelled() bool {
+	return p.ref.Rolls() && p.current != "" && !p.sets[p.current]
+}
+
+// unknown reports whether the owner's annotations name a pod that the cache does not have, and never had. It is gone, or it takes for itself. One that the
+// cache had is gone: in a rolling update such pods are no reason to list. A StatefulSet may have made another pod of that name, without the label.
+func (p *pass) unknown() bool {
+	seen, unknown, state := make(map[string]bool, len(p.metas)), false, p.owner.Record.State
+	for name := range p.metas {
+		seen[name] = p.ref.Rolls()
+	}
+	for _, names := range []assignment.Slots{state.Slots, state.Handover} {
+		for _, name := range names {
+			seen[name] = seen[name] || p.temper.seen[name]
+			unknown = unknown || p.metas[name] == nil && !seen[name]
+		}
+	}
+	p.temper.seen = seen
+	return unknown
+}
+
+// list reads the owner's pods from the API server, all of them.
+func (p *pass) list(ctx context.Context) error {
+	var lists []*corev1.PodList
+	unknown := false
+	for _, selector := range census.Selectors(p.owner) {
+		list := &corev1.PodList{}
+		if err := p.listLabelled(ctx, list, cmp.Or(selector, store.AssignLabel)); err != nil { // scale need not tell a selector
+			return err
+		}
+		lists = append(lists, list)
+		unknown = unknown || slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return foreign(&pod, p.sets) })
+	}
+	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would have no owner, and none would be asked for its slot.
+	if p.ref.Rolls() && unknown {
+		if err := p.allSets(ctx); err != nil {
+			return err
+		}
+	}
+	p.see(lists...)
+	p.recall() // once for all pods: without those outside of the cache, it looks as if ids that divide partitions came and went
+	return nil
+}
+
+// listLabelled lists from the API server what has these labels.
+func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelled string, more ...client.ListOption) error {
+	selector, err := labels.Parse(labelled)
+	if err == nil {
+		err = p.server.List(ctx, list, append(more, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector})...)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: list what has the labels %q: %w", p.ref, labelled, err)
+	}
+	return nil
+}
+
+// foreign reports whether a ReplicaSet that is not one of these controls the pod.
+func foreign(pod metav1.Object, sets map[string]bool) bool {
+	c := metav1.GetControllerOfNoCopy(pod)
+	if !store.IsReplicaSet(c) {
+		return false
+	}
+	_, known := sets[string(c.UID)]
+	return !known
+}
+
+// see makes the world of the pods of these lists. Of a pod that is in several, the first one counts.
+func (p *pass) see(lists ...*corev1.PodList) {
+	p.metas, p.former = map[string]*podMeta{}, nil
+	o := p.ownerOf()
+	if o.Revision = p.current; !p.ref.Rolls() {
+		o.Revision = string(p.owner.UID)
+	}
+	p.world = decision.World{Owner: o, Now: p.store.Clock.Now(), Keeps: p.keeps}
+	for _, list := range lists {
+		for i := range list.Items {
+			p.seeOne(&list.Items[i])
+		}
+	}
+	slices.SortFunc(p.world.Pods, func(a, b decision.Pod) int { return strings.Compare(a.Name, b.Name) })
+	p.world.Rests = p.temper.failing.Left(p.world.Now) > 0
+}
+
+func (p *pass) seeOne(pod *corev1.Pod) {
+	if p.metas[pod.Name] != nil {
+		return
+	}
+	if census.Finished(string(pod.Status.Phase)) {
+		p.metas[pod.Name] = &podMeta{} // known to be dead
+		return
+	}
+	if q := p.podOf(pod); q.Owned || q.Receipt.Locked() || p.runsHere(pod) {
+		q.Refused = p.temper.refuses(pod.UID) != nil
+		p.metas[pod.Name] = &podMeta{ObjectMeta: pod.ObjectMeta}
+		p.world.Pods = append(p.world.Pods, q)
+	}
+}
+
+// ownerOf returns the owner as decisions need it.
+func (p *pass) ownerOf() decision.Owner {
+	o := p.owner
+	return decision.Owner{
+		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
+		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
+		Limit: limit(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.frozen,
+	}
+}
+
+// limit reads how many ids may be without an available pod. A Job's pod would count as failed, and what a further kind does without one is not known.
+func limit(o store.Owner) int {
+	if o.Is(store.Job) || o.Resource != "" {
+		return 0
+	}
+	n, _ := assignment.EvictLimit(o.Annotations, o.Count) // a value that makes no sense is told
+	return n
+}
+
+// podOf returns what the decisions need of a pod.
+func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
+	q := decision.Pod{
+		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
+	}
+	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
+	if q.Former.State == receipt.Locks {
+		q.Pod = q.Moved()
+	}
+	q.Newer = receipt.Newer(pod.Annotations)
+	_, q.OtherGates = pod.Annotations[tooLargeKey] // what it says is not known, so it stays behind its gate
+	for _, gate := range pod.Spec.SchedulingGates {
+		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			// Without minReadySeconds a pod that is Ready is available, and no clock is asked: one that is wrong would make it unavailable for hours.
+			if q.Ready = true; p.owner.Rollout.MinReady > 0 {
+				q.AvailableAt = c.LastTransitionTime.Add(p.owner.Rollout.MinReady)
+			}
+		}
+	}
+	p.says(&q, pod)
+	for _, from := range []string{former(q.Identity), q.Receipt.Owner} {
+		if from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
+			p.former = append(p.former, from)
+		}
+	}
+	return q
+}
+
+// says takes in the metadata of a pod whose receipt is known.
+func (p *pass) says(q *decision.Pod, pod metav1.Object) {
+	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
+	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
+	q.Words = decision.Words{ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Identity: is[store.IdentityKey]}
+	q.Proposal, q.Told = receipt.ProposalOf(pod)
+	q.Under = p.under(q, r)
+	q.Hidden = r.State == receipt.Locks &&
+		(on[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || on[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
+}
+
+// under returns the owner that the pod's receipt names, or its identity if it has no receipt.
+func (p *pass) under(q *decision.Pod, r receipt.Receipt) identity.Owner {
+	var is identity.Identity
+	known := q.Identity != "" && is.UnmarshalJSON([]byte(q.Identity)) == nil && is.Pod == q.Name
+	switch {
+	case r.State != receipt.Locks && known && !q.Gated, r.State == receipt.Locks && known && is.Owner.String() == r.Owner:
+		return is.Owner
+	case r.State != receipt.Locks || r.Owner == p.ref.String() || p.Reconciler == nil:
+		return identity.Owner{}
+	}
+	ref, _ := p.kinds.parse(r.Owner, p.ref.Namespace)
+	return ref.Owner()
+}
+
+// former returns the owner under which a pod began, "Kind/name".
+func former(text string) string {
+	var id identity.Identity
+	if text == "" || id.UnmarshalJSON([]byte(text)) != nil || id.Owner.Name == "" {
+		return ""
+	}
+	return id.Owner.String()
+}
+
+// revisions reads the owner's ReplicaSets, and which of them is the current one.
+func (p *pass) revisions(ctx context.Context) error {
+	if !p.ref.OverSets() {
+		return nil
+	}
+	list := metaList(replicaSets)
+	if err := p.listCached(ctx, list, p.ref.Namespace, string(p.owner.UID)); err != nil {
+		return err
+	}
+	p.among(list.Items)
+	if p.current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
+		return nil
+	}
+	return p.allSets(ctx) // the current revision lacks the label, or its ReplicaSet is news
+}
+
+// allSets reads the ReplicaSets that lack the label, too.
+func (p *pass) allSets(ctx context.Context) error {
+	list := metaList(replicaSets)
+	if err := p.listLabelled(ctx, list, p.owner.Selector); err != nil {
+		return err
+	}
+	p.among(list.Items)
+	return nil
+}
+
+func (p *pass) among(items []metav1.PartialObjectMetadata) {
+	p.sets, p.current = make(map[string]bool, len(items)), ""
+	for i := range items {
+		set := &items[i]
+		if c := metav1.GetControllerOfNoCopy(set); c == nil || c.UID != p.owner.UID {
+			continue
+		}
+		if number := set.Annotations[revisionKey]; number != "" && number == p.owner.Rollout.Revision {
+			p.current = string(set.UID)
+		}
+		_, p.sets[string(set.UID)] = set.Labels[store.AssignLabel]
+	}
+}

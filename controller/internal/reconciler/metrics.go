@@ -1,0 +1,138 @@
+package reconciler
+
+import (
+	"cmp"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Metrics are what the controller counts.
+type Metrics struct {
+	assigned           prometheus.Histogram
+	removals, failed   *prometheus.CounterVec
+	refused, conflicts prometheus.Counter
+	missing            *prometheus.GaugeVec
+	gated, oldest      *prometheus.Desc
+	now                func() time.Time
+	// pods lists the pods that the cache has: a pass that fails tells of none.
+	pods func() []corev1.Pod
+	// leads says whether this replica is elected. Another one knows how many pods wait, and not why.
+	leads func() bool
+
+	mu    sync.Mutex
+	waits map[store.Ref][]decision.Wait
+}
+
+// unseen is the reason of a pod that no pass has told of.
+const unseen decision.Reason = "unseen"
+
+// NewMetrics returns the metrics. They are a prometheus.Collector. pods and leads are called at each scrape.
+func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() bool) *Metrics {
+	return &Metrics{
+		assigned: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "idalloc_controller_assign_seconds", Help: "Time from a pod's creation until it has its id.",
+			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300},
+		}),
+		removals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "idalloc_controller_removals_total", Help: "Pods that were removed so that others get their ids, by cause.",
+		}, []string{"cause"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "idalloc_controller_removals_refused_total", Help: "Removals that the API server refused, such as for a PodDisruptionBudget.",
+		}),
+		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "idalloc_controller_conflicts_total", Help: "Writes that failed because the object had changed since it was read.",
+		}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "idalloc_controller_failed_writes_total", Help: "Writes that failed and come again, by step.",
+		}, []string{"step"}),
+		missing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "idalloc_controller_missing_kinds", Help: "Kinds of --kind that the cluster does not have. Their pods get no ids.",
+		}, []string{"kind"}),
+		gated:  prometheus.NewDesc("idalloc_controller_gated_pods", "Pods that have no id yet, by reason, as the elected replica knows it.", []string{"reason"}, nil),
+		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
+		now:    now, pods: pods, leads: leads, waits: map[store.Ref][]decision.Wait{},
+	}
+}
+
+// BuildInfo is the metric that every program of idalloc has.
+func BuildInfo(version string) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "idalloc_build_info", Help: "Versions of Go and idalloc. The value is 1."}, []string{"goversion", "version"})
+	g.WithLabelValues(runtime.Version(), version).Set(1)
+	return g
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.counted() {
+		c.Describe(to)
+	}
+	to <- m.gated
+	to <- m.oldest
+}
+
+func (m *Metrics) counted() []prometheus.Collector {
+	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts, m.failed, m.missing}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range m.counted() {
+		c.Collect(to)
+	}
+	reasons, oldest := map[decision.Reason]int{}, 0.0
+	known := m.known()
+	for _, pod := range m.pods() {
+		reason, waits := known[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
+		ours := pod.Labels[store.AssignLabel] == store.AssignController
+		if has := ours && pod.Annotations[store.IDKey] != ""; !waits && !ours || has || census.Finished(string(pod.Status.Phase)) {
+			continue
+		}
+		reasons[cmp.Or(reason, unseen)]++
+		oldest = max(oldest, m.now().Sub(pod.CreationTimestamp.Time).Seconds())
+	}
+	if m.leads() {
+		for reason, n := range reasons {
+			to <- prometheus.MustNewConstMetric(m.gated, prometheus.GaugeValue, float64(n), string(reason))
+		}
+	}
+	to <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, oldest)
+}
+
+// known returns why pods wait, as passes have told.
+func (m *Metrics) known() map[types.NamespacedName]decision.Reason {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := map[types.NamespacedName]decision.Reason{}
+	for ref, waits := range m.waits {
+		for _, w := range waits {
+			known[types.NamespacedName{Namespace: ref.Namespace, Name: w.Pod}] = w.Reason
+		}
+	}
+	return known
+}
+
+func (m *Metrics) observe(ref store.Ref, waits []decision.Wait) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waits[ref] = waits; len(waits) == 0 {
+		delete(m.waits, ref)
+	}
+}
+
+func (m *Metrics) forget(ref store.Ref) { m.observe(ref, nil) }
+
+func (m *Metrics) began(after time.Duration) { m.assigned.Observe(after.Seconds()) }
+
+func (m *Metrics) removed(cause decision.Cause) {
+	words := map[decision.Cause]string{decision.CauseBroken: "broken", decision.CauseOlder: "older", decision.CauseAbove: "above", decision.CauseClashes: "clash", decision.CauseLater: "later"}
+	m.removals.WithLabelValues(words[cause]).Inc()
+}

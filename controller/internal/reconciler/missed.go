@@ -1,0 +1,74 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// firstAsk and lastAsk bound the time after which the API server is asked again for a kind that it did not have.
+	firstAsk, lastAsk = 5 * time.Second, time.Minute
+	// namespaceFile says in which namespace a pod runs.
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+// ErrKindCame says that the cluster has a kind by now that it did not have when this process began.
+var ErrKindCame = errors.New("the cluster has a further kind by now, and the controller begins again with it")
+
+// missed is a manager.Runnable about kinds that the cluster does not have. It ends with ErrKindCame when one of them comes: caches and watches are made at the
+// start. It asks at growing intervals, because to watch all definitions needs a right that nothing else needs.
+type missed struct {
+	*Reconciler
+
+	names  []string
+	mapper meta.RESTMapper
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Replicas that wait need the kind, too.
+func (missed) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (m missed) Start(ctx context.Context) error {
+	for _, name := range m.names {
+		m.metrics.missing.WithLabelValues(name).Set(1)
+		// Log: the cluster does not have a kind of --kind. Its pods get no ids until it comes, and all others get theirs.
+		// Do: install the kind, or take it out of the chart's value controller.kinds.
+		m.log.Info("a kind is missing", "kind", name)
+		m.tellMissing(ctx, name)
+	}
+	for wait := firstAsk; ; wait = min(2*wait, lastAsk) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.store.Clock.After(wait):
+		}
+		if _, still, _ := KindsOf(m.mapper, m.names); len(still) < len(m.names) {
+			return fmt.Errorf("%w: %s was missing, %q is", ErrKindCame, strings.Join(m.names, ", "), still)
+		}
+	}
+}
+
+// tellMissing leaves an Event at the controller's own pod, if it runs in one.
+func (m missed) tellMissing(ctx context.Context, kind string) {
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return
+	}
+	about := metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: m.name}
+	if pod, err := m.store.GetPod(ctx, string(namespace), m.name); err == nil { // it may not read its own pod, if it has one namespace
+		about.UID = pod.UID
+	}
+	// Event: on the controller's own pod: the cluster does not have a kind of --kind. Its pods get no ids until it comes, and all others get theirs.
+	// Do: install the kind, or take it out of the chart's value controller.kinds.
+	m.event(ctx, about, string(namespace), store.EventWarning, "KindMissing",
+		fmt.Sprintf("the cluster has no kind %s: pods of it get no ids until it comes", store.Shown(kind)))
+}

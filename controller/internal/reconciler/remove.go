@@ -1,0 +1,90 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// remove decides once more, on what the API server says now, and removes pods. While the map cannot be written, no pod would get an id of theirs.
+func (p *pass) remove(ctx context.Context, d decision.Decision) (bool, error) {
+	inVain := func(r decision.Removal) bool {
+		return p.keeps && r.Cause != decision.CauseClashes && r.Cause != decision.CauseLater
+	}
+	if d.Remove = slices.DeleteFunc(d.Remove, inVain); len(d.Remove) == 0 {
+		return false, nil
+	}
+	owner, err := p.store.Get(ctx, p.ref)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", p.ref, err)
+	}
+	p.owner, p.temper.read = owner, owner
+	if err := p.revisions(ctx); err != nil {
+		return false, err
+	}
+	if err := p.freeze(ctx); err != nil {
+		return false, err
+	}
+	if err := p.list(ctx); err != nil {
+		return false, err
+	}
+	if err := p.evidence(ctx, store.Sought{}); err != nil {
+		return false, err
+	}
+	for _, r := range slices.DeleteFunc(decision.Decide(p.world).Remove, inVain) {
+		err = errors.Join(err, p.removeOne(ctx, r))
+	}
+	return false, err
+}
+
+// removeOne removes a pod that is as it was read.
+func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
+	meta := p.metas[r.Pod]
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ref.Namespace, Name: r.Pod}}
+	only := &metav1.Preconditions{UID: &meta.UID, ResourceVersion: &meta.ResourceVersion}
+	var err error
+	if r.Evict {
+		err = p.writer.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+			ObjectMeta: pod.ObjectMeta, DeleteOptions: &metav1.DeleteOptions{Preconditions: only},
+		})
+	} else {
+		err = p.writer.Delete(ctx, pod, client.Preconditions(*only))
+	}
+	switch {
+	case err == nil:
+		p.metrics.removed(r.Cause)
+		// Log: the controller removed a pod; an Event of the pod says the same.
+		p.log.Info("pod removed", "pod", r.Pod, "id", r.ID, "cause", r.Cause)
+		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. Of each minute, the workload
+		// has the first one.
+		// Do: nothing; idalloc.dev/evict says how many at a time.
+		p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: r.Pod, UID: meta.UID}, store.EventNormal, "PodRemoved",
+			fmt.Sprintf("removed, because it %s", r.Cause))
+		p.event(ctx, p.owner.About(), store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
+		return nil
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	case !errors.As(err, new(apierrors.APIStatus)): // no answer
+		return fmt.Errorf("remove pod %s: %w", r.Pod, err)
+	}
+	p.metrics.refused.Inc()
+	p.sooner(wait.Jitter(refusedAfter, 1))
+	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
+	// Do: what the message says, or remove the pod yourself.
+	p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
+		"pod %s with id %d %s; the API server does not let it go: %v%s", r.Pod, r.ID, r.Cause, err, p.lost()))
+	return nil
+}

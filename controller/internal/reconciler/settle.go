@@ -1,0 +1,76 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// settle reports whether the key is an owner. If it is something below one, it has the owner reconciled.
+func (x *Reconciler) settle(ctx context.Context, ref store.Ref) (known bool, err error) {
+	top := ref
+	switch {
+	case ref.Kind == podKind && ref.APIVersion == "v1":
+		top, err = x.settlePod(ctx, ref)
+	case ref.Is(store.ReplicaSet):
+		top, err = x.settleSet(ctx, ref)
+	}
+	switch {
+	case errors.Is(err, store.ErrGone):
+		return false, nil
+	case err != nil || top == (store.Ref{}):
+		return false, err
+	case top == ref:
+		return true, nil
+	}
+	select {
+	case x.others <- event.TypedGenericEvent[store.Ref]{Object: top}:
+	case <-ctx.Done():
+	}
+	return false, nil
+}
+
+func (x *Reconciler) settleSet(ctx context.Context, ref store.Ref) (store.Ref, error) {
+	set, err := x.ownerMeta(ctx, ref)
+	if err != nil {
+		if set, err = x.store.GetMetadata(ctx, ref); err != nil {
+			return store.Ref{}, err
+		}
+	}
+	top, _ := x.aboveSet(set, ref)
+	return top, nil // if there is none, its pods say so, each for itself
+}
+
+// settlePod finds the owner of a pod for which the cache has none. It tells people if there is none.
+func (x *Reconciler) settlePod(ctx context.Context, ref store.Ref) (store.Ref, error) {
+	pod, err := x.store.GetPod(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return store.Ref{}, err
+	}
+	if top := x.ownerOfPod(ctx, pod); top.Kind != podKind {
+		return top, nil
+	}
+	top, err := watch.Resolve(ctx, x.store, pod)
+	if c := metav1.GetControllerOfNoCopy(pod); err == nil && c != nil && top.Rolls() && top.Names(c) {
+		err = fmt.Errorf("%w: the pod says that %s controls it, and a Deployment has ReplicaSets, and no pods", watch.ErrUnknownOwner, top)
+	}
+	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {
+		return top, err
+	}
+	if x.seldom(string(pod.UID), "OwnerUnknown") {
+		// Log: nothing that idalloc can count owns the pod, so it waits behind its gate for ever; an Event says the same.
+		// Do: run it from an [owner](words.md), or name its kind with --kind.
+		x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
+		// Event: nothing that idalloc can count owns the pod, so it waits behind its gate for ever.
+		// Do: run it from an [owner](words.md), or name its kind with --kind.
+		x.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: pod.Name, UID: pod.UID}, ref.Namespace, store.EventWarning, "OwnerUnknown",
+			fmt.Sprintf("the pod gets no id: %v; --kind of idalloc-controller names further kinds", err))
+	}
+	return store.Ref{}, nil
+}

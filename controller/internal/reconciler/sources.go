@@ -1,0 +1,213 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// index finds pods and ReplicaSets by the UID of their controller, and pods by what they lock without one, and by what they run under.
+	index = "controller"
+	// revisionKey is what the Deployment controller sets on each ReplicaSet.
+	revisionKey = "deployment.kubernetes.io/revision"
+	// ownKeys is what the keys begin with that idalloc and its users write. hashKey stands in the cache for all of them on an owner.
+	ownKeys = "idalloc.dev/"
+	hashKey = ownKeys + "hash"
+	// podKind is the kind of a key that stands for a pod whose owner is not known.
+	podKind = "Pod"
+)
+
+var replicaSets = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: store.ReplicaSet} //nolint:gochecknoglobals // a constant that Go cannot express
+
+type queue = workqueue.TypedRateLimitingInterface[store.Ref]
+
+func metaOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}}
+}
+
+func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
+	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
+}
+
+// ownerMeta returns what the cache has of an owner.
+func (x *Reconciler) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
+	o := metaOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
+}
+
+// listCached lists what the cache has under this value of its index.
+func (x *Reconciler) listCached(ctx context.Context, list client.ObjectList, namespace, value string, more ...client.ListOption) error {
+	err := x.cache.List(ctx, list, append(more, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)...)
+	if err != nil {
+		return fmt.Errorf("read the cache: %w", err)
+	}
+	return nil
+}
+
+// indexed returns the values of index for a pod or a ReplicaSet.
+func indexed(o client.Object) (values []string) {
+	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
+	if c := metav1.GetControllerOfNoCopy(o); c != nil {
+		values = append(values, string(c.UID))
+	} else if err == nil && r.State == receipt.Locks {
+		values = append(values, lockValue(r.Owner))
+	}
+	// Its program runs under an id of that owner for life, whatever became of the pod.
+	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && !slices.Contains(values, lockValue(from)) {
+		values = append(values, lockValue(from))
+	}
+	return values
+}
+
+// aboveSet returns the owner of a ReplicaSet's pods. One that an unknown kind controls has none: each revision would count from 0.
+func (x *Reconciler) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (store.Ref, bool) {
+	c := metav1.GetControllerOfNoCopy(set)
+	if c == nil {
+		return ref, true
+	}
+	if top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name); known && top.OverSets() {
+		return top, true
+	}
+	return store.Ref{}, false
+}
+
+// ownerOfPod returns the owner of a pod, by what the cache knows. It is the ReplicaSet if that is not in the cache, and the pod itself if nothing says who
+// owns it. Reconcile finds out more.
+func (x *Reconciler) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
+	known := false
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+		ref, known = x.controls(ctx, c, pod.GetNamespace())
+	} else if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err != nil || r.State == receipt.Locks {
+		ref, known = x.locksFor(pod) // it was relabelled
+	}
+	if !known {
+		return store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.GetNamespace(), Name: pod.GetName()}
+	}
+	return ref
+}
+
+// controls returns the owner of a pod with this controller. A Deployment has ReplicaSets, and no pods: anyone may write a reference that says else.
+func (x *Reconciler) controls(ctx context.Context, c *metav1.OwnerReference, namespace string) (ref store.Ref, known bool) {
+	ref, known = x.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
+	if ref.Is(store.ReplicaSet) {
+		if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
+			return x.aboveSet(set, ref)
+		}
+	}
+	return ref, known && !ref.Rolls()
+}
+
+// locksFor returns the owner that the pod's receipt is for. If that cannot be read, the pod's label still tells this owner from others that this process has
+// reconciled.
+func (x *Reconciler) locksFor(pod metav1.Object) (ref store.Ref, known bool) {
+	refs := x.heldUp(pod)
+	if _, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); len(refs) != 1 || err != nil && pod.GetLabels()[receipt.OwnerLabel] == "" {
+		return store.Ref{}, false
+	}
+	return refs[0], true
+}
+
+// heldUp are the owners whose slots and partitions the pod's receipt may lock. One that cannot be read, without a label, may lock those of any owner.
+func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
+	if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil {
+		if ref, known := x.kinds.parse(r.Owner, pod.GetNamespace()); known {
+			refs = append(refs, ref)
+		}
+		return refs
+	}
+	label := pod.GetLabels()[receipt.OwnerLabel]
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for ref := range x.tempers {
+		if ref.Namespace == pod.GetNamespace() && (label == "" || assignment.OwnerLabelValue(ref.String()) == label) {
+			refs = append(refs, ref)
+		}
+	}
+	slices.SortFunc(refs, func(a, b store.Ref) int { return strings.Compare(a.String(), b.String()) })
+	return refs
+}
+
+// pods has the owner of each pod reconciled that changes.
+func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
+	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.hear(x.ownerOfPod(ctx, pod))) }
+	return handler.TypedFuncs[*corev1.Pod, store.Ref]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
+			add(ctx, q, e.Object)
+			// A slot of it comes free, whatever became of the pod's controllers and of its receipt.
+			for _, ref := range x.heldUp(e.Object) {
+				q.Add(ref)
+			}
+			if ref, known := x.kinds.parse(former(e.Object.Annotations[store.IdentityKey]), e.Object.Namespace); known {
+				q.Add(ref)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+			was := *e.ObjectOld
+			switch was.ResourceVersion = e.ObjectNew.ResourceVersion; {
+			case equality.Semantic.DeepEqual(&was, e.ObjectNew):
+			case e.ObjectOld.Annotations[receipt.ProposalKey] != e.ObjectNew.Annotations[receipt.ProposalKey]: // the controller wrote that itself
+				q.Add(x.ownerOfPod(ctx, e.ObjectNew))
+			default:
+				add(ctx, q, e.ObjectNew)
+			}
+			// Told of another owner, it runs under no id of the one before.
+			from, to := former(e.ObjectOld.Annotations[store.IdentityKey]), former(e.ObjectNew.Annotations[store.IdentityKey])
+			if ref, known := x.kinds.parse(from, e.ObjectNew.Namespace); known && from != to {
+				q.Add(ref)
+			}
+		},
+	}
+}
+
+// sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
+func (x *Reconciler) sets(_ context.Context, set *metav1.PartialObjectMetadata) []store.Ref {
+	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
+	if top, known := x.aboveSet(set, ref); known {
+		return []store.Ref{top}
+	}
+	return nil
+}
+
+// owners has owners of the controller's pods reconciled whose spec or annotations change.
+func (x *Reconciler) owners(gvk schema.GroupVersionKind) handler.TypedMapFunc[*metav1.PartialObjectMetadata, store.Ref] {
+	return func(ctx context.Context, o *metav1.PartialObjectMetadata) []store.Ref {
+		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
+		if known && x.used(ctx, ref, o) {
+			return []store.Ref{x.hear(ref)}
+		}
+		return nil
+	}
+}
+
+// used reports whether the owner has pods of the controller, still has a revision for such pods, or has released some that lock its slots.
+func (x *Reconciler) used(ctx context.Context, ref store.Ref, o metav1.Object) bool {
+	has := func(list client.ObjectList, value string) bool {
+		err := x.listCached(ctx, list, ref.Namespace, value, client.Limit(1))
+		return err != nil || meta.LenList(list) > 0
+	}
+	return has(&corev1.PodList{}, string(o.GetUID())) || has(&corev1.PodList{}, lockValue(ref.String())) || has(metaList(replicaSets), string(o.GetUID()))
+}
+
+// changes reports whether an update is of more than the version.
+func changes(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
+	was := *e.ObjectOld
+	was.ResourceVersion = e.ObjectNew.ResourceVersion
+	return !equality.Semantic.DeepEqual(&was, e.ObjectNew)
+}

@@ -1,0 +1,164 @@
+package reconciler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// board is an API server that keeps the Events.
+type board struct{ events []string }
+
+func (b *board) RoundTrip(r *http.Request) (*http.Response, error) {
+	var event struct {
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	}
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &event)
+	}
+	b.events = append(b.events, event.Reason+": "+event.Message)
+	return &http.Response{
+		StatusCode: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))), Request: r,
+	}, err
+}
+
+// pass returns one that leaves its Events there.
+func (b *board) pass(t *testing.T, clk clock.WithTicker) *pass {
+	t.Helper()
+	s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: b}, clk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := passOf(t, nil)
+	p.store, p.told, p.world.Now = s, expiring.NewExpiringWithClock(clk), clk.Now()
+	return p
+}
+
+// of returns what passes say of an owner.
+func (b *board) of(t *testing.T, owner func(*store.Owner), d decision.Decision) []string {
+	t.Helper()
+	p := b.pass(t, clock.RealClock{})
+	owner(&p.owner)
+	for range 2 { // a pass comes for each change
+		p.tell(t.Context(), d)
+	}
+	return b.events
+}
+
+func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
+	for text, want := range map[string][]string{
+		"25%": nil,
+		"x":   {`AnnotationIgnored: annotation idalloc.dev/evict: not a number, a percentage or never: "x": it counts as absent`},
+	} {
+		got := (&board{}).of(t, func(o *store.Owner) { o.Annotations = map[string]string{assignment.EvictKey: text} }, decision.Decision{})
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	// Agents do not see the workload, so the controller tells what they cannot.
+	got := (&board{}).of(t, func(o *store.Owner) {
+		o.Wish = assignment.DecodeWish(map[string]string{assignment.PartitionCountKey: "many"})
+	}, decision.Decision{})
+	if want := []string{`AnnotationIgnored: annotation idalloc.dev/partition-count: not a number: "many": it counts as absent`}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Kubernetes may end an old pod by itself, so no pod that has just come is stuck.
+func TestAPodForALaterControllerIsTold(t *testing.T) {
+	b := &board{}
+	p := b.pass(t, clock.RealClock{})
+	meta := metav1.ObjectMeta{Name: "a", UID: "a", Annotations: map[string]string{receipt.ContractKey: "2"}}
+	p.metas["a"] = &podMeta{ObjectMeta: meta}
+	if q := p.podOf(&corev1.Pod{ObjectMeta: meta}); !q.Newer {
+		t.Error("the pod would get an id")
+	}
+	p.tell(t.Context(), decision.Decision{Waits: []decision.Wait{{Pod: "a", Reason: decision.ReasonContract}}})
+	want := []string{"ContractUnknown: the pod has annotation idalloc.dev/contract: 2, and this idalloc-controller keeps contracts up to 1: upgrade it"}
+	if !slices.Equal(b.events, want) {
+		t.Errorf("it says %q", b.events)
+	}
+}
+
+func TestAStuckUpdateOfAgentsIsTold(t *testing.T) {
+	for age, want := range map[time.Duration][]string{
+		starts / 2: nil,
+		2 * starts: {"RolloutWaits: 1 pods of the current revision wait for the ids of older ones; no pod of an older revision hands its id over, and the strategy has " +
+			"maxUnavailable 0: " + allocator.WayOut},
+	} {
+		waits := []decision.Wait{{Pod: "c", Since: time.Now().Add(-age), Reason: decision.ReasonKept}}
+		if got := (&board{}).of(t, func(*store.Owner) {}, decision.Decision{Waits: waits}); !slices.Equal(got, want) {
+			t.Errorf("after %s: %q, want %q", age, got, want)
+		}
+	}
+}
+
+// An API server that has just started refuses everything until it has read its roles.
+// A Rollout with maxUnavailable 0 waits for new pods, and these wait for the ids of old ones.
+func TestAStuckUpdateOfAFurtherKindIsTold(t *testing.T) {
+	for controller, want := range map[string]bool{"old": false, "new": true} {
+		b := &board{}
+		p := b.pass(t, clock.RealClock{})
+		p.ref = store.Ref{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: "shop", Name: worker, Resource: "rollouts"}
+		p.owner.Ref = p.ref
+		p.world.Pods = []decision.Pod{
+			{Pod: proposal.Pod{Name: "a", Owned: true, Controller: "old", Receipt: receipt.Receipt{State: receipt.Locks}}},
+			{Pod: proposal.Pod{Name: "b", Owned: true, Controller: controller}},
+		}
+		p.metas = map[string]*podMeta{"a": {}, "b": {}}
+		d := decision.Decision{Waits: []decision.Wait{{Pod: "b", Since: p.world.Now.Add(-2 * starts), Reason: decision.ReasonSlots}}}
+		for range 2 {
+			p.tell(t.Context(), d)
+		}
+		told := len(b.events) == 1 && strings.HasPrefix(b.events[0], "RolloutWaits: 1 pods of the current revision wait") && strings.Contains(b.events[0], "maxUnavailable")
+		if told != want || !want && len(b.events) > 0 {
+			t.Errorf("a pod of %s waits: %v", controller, b.events)
+		}
+	}
+}
+
+func TestARightThatTheControllerLacksForAWhileIsTold(t *testing.T) {
+	clk, b := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), &board{}
+	p := b.pass(t, clk)
+	p.cache = &behind{}
+	lacks := func() {
+		err := &store.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
+		p.tellForbidden(t.Context(), p.ref, p.temper, fmt.Errorf("pod a: %w", err))
+	}
+	lacks()
+	clk.Step(patience - time.Second)
+	p.tellForbidden(t.Context(), p.ref, p.temper, nil)
+	lacks()
+	clk.Step(patience - time.Second)
+	if lacks(); len(b.events) > 0 {
+		t.Errorf("told too soon: %q", b.events)
+	}
+	clk.Step(time.Second)
+	lacks()
+	lacks()
+	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], `ControllerForbidden: forbidden: cannot patch pods "a" in namespace shop: add verb "patch"`) {
+		t.Errorf("Events are %q", b.events)
+	}
+}

@@ -1,0 +1,167 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// What the cache keeps of an object is bounded: an object may have more than a megabyte, and its author chooses where.
+const (
+	// tooLargeKey is the annotation, in the cache alone, of a pod of which something was cut. Its value says what. Such a pod gets no id.
+	tooLargeKey = ownKeys + "too-large"
+	// longest is the length of the longest annotation that is kept, but for receipts and proposals, and longestName that of names, kinds and versions.
+	longest, longestName = 4 << 10, 512
+	// listPage is how many objects a page has when an informer lists because the API server streams no lists. Each is read whole.
+	listPage = 25
+)
+
+// trimPod keeps of a pod what decisions need: a cache of ten thousand whole pods would take hundreds of megabytes.
+func trimPod(o any) (any, error) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	ours, others := false, false
+	for _, gate := range pod.Spec.SchedulingGates { // one of ours and one other tell all
+		mine := gate.Name == store.Gate
+		if mine && !ours || !mine && !others {
+			spec.SchedulingGates = append(spec.SchedulingGates, gate)
+		}
+		ours, others = ours || mine, others || !mine
+	}
+	status := corev1.PodStatus{Phase: pod.Status.Phase}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
+	pod.Spec, pod.Status = spec, status
+	trimPodMeta(&pod.ObjectMeta)
+	return pod, nil
+}
+
+func trimPodMeta(m *metav1.ObjectMeta) {
+	trimObject(m)
+	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
+	was := m.Annotations[tooLargeKey]
+	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.IdentityKey,
+		assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
+	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
+		text := m.Annotations[key]
+		cut := receipt.Kept(text)
+		if key != receipt.Key && key != receipt.ProposalKey && len(text) > longest {
+			cut = fmt.Sprintf("%d bytes", len(text))
+		}
+		if cut != text {
+			m.Annotations[key], was = cut, fmt.Sprintf("annotation %s has %d bytes", key, len(text))
+		}
+	}
+	if was != "" { // also one that is trimmed again, or whose author says so
+		m.Annotations[tooLargeKey] = was[:min(len(was), longestName)]
+	}
+}
+
+// trimObject keeps of the metadata of any object what is bounded, and its controller.
+func trimObject(m *metav1.ObjectMeta) {
+	m.ManagedFields, m.Finalizers, m.GenerateName = nil, nil, ""
+	c := metav1.GetControllerOf(m) // a copy: the rest may be large
+	if m.OwnerReferences = nil; c == nil {
+		return
+	}
+	// No object has such a controller. It is one of no known kind, which settlePod tells.
+	if max(len(c.APIVersion), len(c.Kind), len(c.Name), len(c.UID)) > longestName {
+		*c = metav1.OwnerReference{APIVersion: "v1", Kind: "too large", Name: "too-large", UID: "too-large", Controller: c.Controller}
+	}
+	m.OwnerReferences = []metav1.OwnerReference{*c}
+}
+
+// keep returns what the map has of these keys: a map from which keys are deleted keeps their room. A map that is there stays: a patch cannot add a key to
+// nothing.
+func keep(m map[string]string, keys ...string) map[string]string {
+	if m == nil {
+		return nil
+	}
+	kept := map[string]string{}
+	for _, k := range keys {
+		if v, there := m[k]; there {
+			kept[k] = v
+		}
+	}
+	return kept
+}
+
+// trimMeta keeps of an owner, and of a ReplicaSet, which one it is and what changes when it matters. It changes nothing if it is called again.
+func trimMeta(o any) (any, error) {
+	m, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return o, nil
+	}
+	kept := map[string]string{hashKey: hashOf(m.Annotations)}
+	if number, there := m.Annotations[revisionKey]; there && len(number) <= longestName {
+		kept[revisionKey] = number
+	}
+	trimObject(&m.ObjectMeta)
+	m.Labels, m.Annotations = keep(m.Labels, store.AssignLabel), kept
+	return m, nil
+}
+
+// hashOf returns what stands for the annotations that matter. It is the same for what is left of them when they were trimmed.
+func hashOf(annotations map[string]string) string {
+	h, others := fnv.New64a(), false
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		others = others || key != hashKey && key != revisionKey
+		if strings.HasPrefix(key, ownKeys) || key == revisionKey {
+			_, _ = fmt.Fprintf(h, "%s=%s\n", key, annotations[key])
+		}
+	}
+	if was := annotations[hashKey]; was != "" && len(was) <= longestName && !others {
+		return was
+	}
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// newInformer is NewSharedIndexInformer, but that what it lists takes little memory: a server that streams no lists sends all objects in one piece otherwise,
+// and an informer trims only what it has read.
+func newInformer(from toolscache.ListerWatcher, of runtime.Object, resync time.Duration, by toolscache.Indexers) toolscache.SharedIndexInformer {
+	trim := trimMeta
+	if _, pods := of.(*corev1.Pod); pods {
+		trim = trimPod
+	}
+	both := toolscache.ToListerWatcherWithContext(from)
+	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.Limit, o.ResourceVersion, o.ResourceVersionMatch = listPage, "", "" // the server's cache has no pages
+			list, err := both.ListWithContext(ctx, o)
+			switch {
+			case o.Continue != "" && apierrors.IsResourceExpired(err): // client-go would take the next first page for the whole list
+				return nil, errors.New("the list took too long, it begins again: " + err.Error())
+			case err != nil:
+				return nil, err
+			}
+			return list, meta.EachListItem(list, func(o runtime.Object) error {
+				_, err := trim(o)
+				return err
+			})
+		},
+		WatchFuncWithContext: both.WatchWithContext,
+	}, of, resync, by)
+}

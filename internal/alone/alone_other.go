@@ -1,6 +1,0 @@
-//go:build !linux
-
-package alone
-
-// Hold does nothing: pods run on Linux.
-func Hold(string, string) (release func(), err error) { return func() {}, nil }
