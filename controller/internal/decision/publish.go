@@ -26,8 +26,11 @@ func (v *view) words(p *pod, version string) (Words, int64) {
 	if err != nil {
 		panic("idalloc: an identity of strings and numbers does not encode: " + err.Error())
 	}
-	count := strconv.Itoa(is.Count)
-	return Words{ID: strconv.Itoa(p.id), Count: count, StartCount: count, Identity: string(text)}, is.Token
+	words := Words{ID: strconv.Itoa(p.id), Count: strconv.Itoa(is.Count), StartCount: p.Words.StartCount, Identity: string(text)}
+	if p.ReadsStartCount {
+		words.StartCount = words.Count
+	}
+	return words, is.Token
 }
 
 // publish tells a pod that has begun what changed.

@@ -77,6 +77,8 @@ type Pod struct {
 	Hidden bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
+	// ReadsStartCount says that something in the pod reads Words.StartCount. Without that it is not written: admission policies of an earlier release refuse it.
+	ReadsStartCount bool
 	// Words are what Begin wrote. A pod without them never began. Behind its gate, a pod may have those of another.
 	Words
 }

@@ -194,7 +194,15 @@ func (p *pass) say(ctx context.Context, d decision.Decision) (bool, error) {
 	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
 		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Words.ID, b.Words.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
-			return p.store.Publish(ctx, pod, annotations(b.Words))
+			set := annotations(b.Words)
+			written, err := p.store.Publish(ctx, pod, set)
+			if _, has := set[store.StartCountKey]; has && errors.Is(err, store.ErrRefused) {
+				delete(set, store.StartCountKey) // policies of an earlier release do not know it
+				if older, wrong := p.store.Publish(ctx, pod, set); wrong == nil {
+					return older, nil
+				}
+			}
+			return written, err
 		}})
 	}
 	p.write(ctx, p.slots, all, nil)
@@ -203,7 +211,11 @@ func (p *pass) say(ctx context.Context, d decision.Decision) (bool, error) {
 }
 
 func annotations(w decision.Words) map[string]string {
-	return map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.StartCountKey: w.StartCount, store.IdentityKey: w.Identity}
+	set := map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.IdentityKey: w.Identity}
+	if w.StartCount != "" {
+		set[store.StartCountKey] = w.StartCount
+	}
+	return set
 }
 
 // caughtUp waits for a moment until the cache shows what this pass wrote. Without that the next pass would see pods as they were, and its writes would

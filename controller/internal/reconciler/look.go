@@ -204,6 +204,7 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 		q.Pod = q.Moved()
 	}
 	q.Newer = receipt.Newer(pod.Annotations)
+	q.ReadsStartCount = readsStartCount(pod)
 	_, q.OtherGates = pod.Annotations[tooLargeKey] // what it says is not known, so it stays behind its gate
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate

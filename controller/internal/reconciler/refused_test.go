@@ -101,7 +101,15 @@ func (c *cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	var o client.ListOptions
 	o.ApplyOptions(options)
 	o.FieldSelector, o.Raw = nil, nil
-	return c.Client.List(ctx, list, &o)
+	err := c.Client.List(ctx, list, &o)
+	if pods, is := list.(*corev1.PodList); is && err == nil {
+		for i := range pods.Items {
+			if _, err := trimPod(&pods.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return err
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -209,6 +217,12 @@ func (c *cluster) gated(names ...string) {
 	}
 }
 
+// reader is a container with the variable that reads the count at the start.
+func reader() []corev1.Container {
+	field := &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + store.StartCountKey + "']"}
+	return []corev1.Container{{Env: []corev1.EnvVar{{Name: "IDALLOC_COUNT", ValueFrom: &corev1.EnvVarSource{FieldRef: field}}}}}
+}
+
 // runs makes a pod of the old revision that runs under an id, and is available.
 func (c *cluster) runs(name string, id, count int) {
 	c.t.Helper()
@@ -219,7 +233,7 @@ func (c *cluster) runs(name string, id, count int) {
 				"app": worker, store.AssignLabel: store.AssignController, receipt.IDLabel: strconv.Itoa(id), receipt.OwnerLabel: assignment.OwnerLabelValue(own),
 			},
 		},
-		Spec: corev1.PodSpec{NodeName: "node"},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: reader()},
 	})
 	uid := c.uid(object.Pods, name)
 	r := receipt.Receipt{UID: uid, Owner: own, State: receipt.Locks, Share: receipt.Share{ID: id}, Begun: true, Write: "w" + name}
@@ -315,6 +329,50 @@ func TestASlotGoesToAPodThatCanBeWritten(t *testing.T) {
 		if c.passes(5); c.on("d", store.IDKey) != "0" {
 			t.Errorf("%s: pod d has id %q once it can be written", what, c.on("d", store.IDKey))
 		}
+	}
+}
+
+// The policies are of an earlier release, which has no annotation for the count at the start. They refuse it.
+func TestPoliciesOfAnEarlierReleaseKeepNoPodFromWhatTheyKnow(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(3, assignment.Slots{0: "a"})
+	c.runs("a", 0, 1)
+	c.gated("b")
+	c.create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "c", Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController},
+			OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+		},
+		Spec: corev1.PodSpec{
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
+			Containers:      reader(),
+		},
+	})
+	older := true
+	c.api.Alone(func(s *server.Server) {
+		s.Judge = func(w server.Write) string {
+			if older && w.Operation == "UPDATE" && object.Annotation(w.Old, store.StartCountKey) != object.Annotation(w.Next, store.StartCountKey) {
+				return sentence
+			}
+			return ""
+		}
+	})
+	c.passes(10)
+	if got := c.on("a", store.CountKey); got != "3" {
+		t.Errorf("the running pod was told that there are %q ids", got)
+	}
+	if c.on("b", store.IDKey) == "" || c.on("b", store.StartCountKey) != "" {
+		t.Errorf("a pod that does not read the annotation has id %q", c.on("b", store.IDKey))
+	}
+	if got := c.on("c", store.IDKey); got != "" {
+		t.Errorf("a pod began with id %s, and its program would read an empty count", got)
+	}
+	older = false
+	c.clk.Step(pace.MaxDelay)
+	c.passes(10)
+	if c.on("a", store.StartCountKey) != "3" || c.on("c", store.IDKey) == "" || c.on("c", store.StartCountKey) != "3" {
+		t.Errorf("with the newer policies a starts with count %q, and c has id %q and count %q",
+			c.on("a", store.StartCountKey), c.on("c", store.IDKey), c.on("c", store.StartCountKey))
 	}
 }
 

@@ -27,6 +27,8 @@ import (
 const (
 	// tooLargeKey is the annotation, in the cache alone, of a pod of which something was cut. Its value says what. Such a pod gets no id.
 	tooLargeKey = ownKeys + "too-large"
+	// readsStartCountKey is the annotation, in the cache alone, of a pod in which something reads store.StartCountKey.
+	readsStartCountKey = ownKeys + "reads-start-count"
 	// longest is the length of the longest annotation that is kept, but for receipts and proposals, and longestName that of names, kinds and versions.
 	longest, longestName = 4 << 10, 512
 	// listPage is how many objects a page has when an informer lists because the API server streams no lists. Each is read whole.
@@ -54,9 +56,27 @@ func trimPod(o any) (any, error) {
 			status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
+	reads := readsStartCount(pod)
 	pod.Spec, pod.Status = spec, status
 	trimPodMeta(&pod.ObjectMeta)
+	if reads {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, readsStartCountKey, "")
+	}
 	return pod, nil
+}
+
+// readsStartCount reports whether something in the pod reads the annotation store.StartCountKey. The pod may have been trimmed before.
+func readsStartCount(pod *corev1.Pod) bool {
+	is := func(f *corev1.ObjectFieldSelector) bool {
+		return f != nil && f.FieldPath == "metadata.annotations['"+store.StartCountKey+"']"
+	}
+	for c := range slices.Values(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)) {
+		if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && is(e.ValueFrom.FieldRef) }) {
+			return true
+		}
+	}
+	_, was := pod.Annotations[readsStartCountKey]
+	return was && len(pod.Spec.Containers) == 0
 }
 
 func trimPodMeta(m *metav1.ObjectMeta) {

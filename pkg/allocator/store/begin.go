@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,12 +78,13 @@ func (s *Store) writeLock(
 
 // Publish sets the annotations of a pod that has begun, if it has the same receipt still. Errors: as of SwapLock.
 func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, set map[string]string) (*metav1.PartialObjectMetadata, error) {
-	body, err := encode([]operation{
+	patch := []operation{
 		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), pod.Annotations[receipt.Key]),
-		add(pointer("metadata", annotationsField, IDKey), set[IDKey]), add(pointer("metadata", annotationsField, CountKey), set[CountKey]),
-		add(pointer("metadata", annotationsField, StartCountKey), set[StartCountKey]),
-		add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
-	})
+	}
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		patch = append(patch, add(pointer("metadata", annotationsField, key), set[key]))
+	}
+	body, err := encode(patch)
 	if err != nil {
 		return nil, err
 	}
