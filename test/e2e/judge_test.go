@@ -51,10 +51,10 @@ func (j *judge) look(now time.Time, workers map[string]int) {
 // even returns for how long each object has had one worker.
 func (j *judge) even() time.Duration { return j.last.Sub(j.uneven) }
 
-// String is a line of a table, and a line for each object that had no worker, or two, for a time.
+// String says how many objects had no worker, or two, and how many seconds each of them did: none/two.
 func (j *judge) String() string {
 	var none, two []time.Duration
-	var lines strings.Builder
+	var each strings.Builder
 	for _, object := range j.objects {
 		t := j.times[object]
 		if t.none > 0 {
@@ -64,10 +64,10 @@ func (j *judge) String() string {
 			two = append(two, t.two)
 		}
 		if t.none+t.two > 0 {
-			fmt.Fprintf(&lines, "\n    %s: none %.1f s, two %.1f s", object, t.none.Seconds(), t.two.Seconds())
+			fmt.Fprintf(&each, " %s %.1f/%.1f", object, t.none.Seconds(), t.two.Seconds())
 		}
 	}
-	return fmt.Sprintf("no worker: %s; two: %s%s", longest(none), longest(two), &lines)
+	return fmt.Sprintf("no worker: %s; two: %s;%s", longest(none), longest(two), &each)
 }
 
 func longest(of []time.Duration) string {
@@ -93,10 +93,10 @@ func TestJudge(t *testing.T) {
 	if got := j.even(); got != 3*time.Second { // the look after three seconds was the last uneven one
 		t.Errorf("even for %s", got)
 	}
-	if got, want := j.String(), "no worker: 1 objects, median 3.0 s, longest 3.0 s; two: 1 objects, median 2.0 s, longest 2.0 s"; !strings.HasPrefix(got, want) {
+	if got, want := j.String(), "no worker: 1 objects, median 3.0 s, longest 3.0 s; two: 1 objects, median 2.0 s, longest 2.0 s; b 0.0/2.0 c 3.0/0.0"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if j.begin(); j.String() != "no worker: never; two: never" {
+	if j.begin(); j.String() != "no worker: never; two: never;" {
 		t.Errorf("after a new beginning: %s", j)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -38,7 +38,7 @@ const (
 type stranger struct {
 	// name is the one of its manifest in docs/uses.md.
 	name string
-	port int
+	port string
 	path string
 	// works reads from the answer which objects a replica works on.
 	works func(answer io.Reader) []string
@@ -46,14 +46,17 @@ type stranger struct {
 	build func(ctx context.Context, out string) string
 }
 
-var (
-	kubeStateMetrics = stranger{"kube-state-metrics", 8080, "/metrics", countedConfigMaps, func(ctx context.Context, out string) string {
+func kubeStateMetrics() stranger {
+	return stranger{"kube-state-metrics", "8080", "/metrics", countedConfigMaps, func(ctx context.Context, out string) string {
 		return built(ctx, out, "go", "-C", "../../hack/recipes", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "k8s.io/kube-state-metrics/v2")
 	}}
-	vmagent = stranger{"vmagent", 8429, "/api/v1/targets", scrapedPods, func(ctx context.Context, out string) string {
+}
+
+func vmagent() stranger {
+	return stranger{"vmagent", "8429", "/api/v1/targets", scrapedPods, func(ctx context.Context, out string) string {
 		return built(ctx, out, "../../hack/tool", "github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent@v1.151.0")
 	}}
-)
+}
 
 // programs are specs of what happens to what programs divide by id and count. The judge prints for how long each object had no worker, or two.
 func programs() {
@@ -68,16 +71,16 @@ func programs() {
 		}
 		u.changes(ctx, "deployment", scaled)
 	},
-		Entry("kube-state-metrics, after a rolling restart", Label(mainFlow), kubeStateMetrics, "keep", SpecTimeout(5*patience)),
-		Entry("vmagent, after a rolling restart", vmagent, "keep", SpecTimeout(5*patience)),
+		Entry("kube-state-metrics, after a rolling restart", Label(mainFlow), kubeStateMetrics(), "keep", SpecTimeout(5*patience)),
+		Entry("vmagent, after a rolling restart", vmagent(), "keep", SpecTimeout(5*patience)),
 		// They need the annotation idalloc.dev/on-count-change, which does not exist yet.
-		PEntry("kube-state-metrics, restarted in place", kubeStateMetrics, "restart", SpecTimeout(5*patience)),
-		PEntry("vmagent, restarted in place", vmagent, "restart", SpecTimeout(5*patience)),
-		PEntry("kube-state-metrics, replaced", kubeStateMetrics, "replace", SpecTimeout(5*patience)),
+		PEntry("kube-state-metrics, restarted in place", kubeStateMetrics(), "restart", SpecTimeout(5*patience)),
+		PEntry("vmagent, restarted in place", vmagent(), "restart", SpecTimeout(5*patience)),
+		PEntry("kube-state-metrics, replaced", kubeStateMetrics(), "replace", SpecTimeout(5*patience)),
 	)
 
 	It("has beside it kube-state-metrics in a StatefulSet, which shards by itself", func(ctx SpecContext) {
-		u := kubeStateMetrics.prepare(ctx)
+		u := kubeStateMetrics().prepare(ctx)
 		// What the examples of kube-state-metrics have: it finds its ordinal by its name, and follows the StatefulSet's count.
 		manifest := strings.NewReplacer("kind: Deployment", "kind: StatefulSet", "idalloc.dev/assign: controller", "other: none",
 			"--shard=$(IDALLOC_ID)", "--pod=$(POD)", "--total-shards=$(IDALLOC_COUNT)", "--pod-namespace="+u.namespace,
@@ -121,7 +124,7 @@ func (p stranger) prepare(ctx context.Context) *judged {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 	}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	if p.name == kubeStateMetrics.name {
+	if p.name == kubeStateMetrics().name {
 		u.judge.objects = u.configMaps(ctx)
 	} else {
 		u.judge.objects = u.fleet(ctx)
@@ -192,7 +195,7 @@ func (u *judged) changes(ctx context.Context, kind string, scaled func(ctx conte
 		c.change()
 		u.settled(ctx, c.pods)
 		u.mutex.Lock()
-		GinkgoWriter.Printf("\n%s, %s, even after %.1f s: %s\n", CurrentSpecReport().LeafNodeText, c.what, u.judge.uneven.Sub(began).Seconds(), &u.judge)
+		reportf(c.what, "each object has one worker after %.1f s; %s", u.judge.uneven.Sub(began).Seconds(), &u.judge)
 		u.mutex.Unlock()
 	}
 }
@@ -285,7 +288,7 @@ func (u *judged) workers(ctx context.Context, pods []corev1.Pod) map[string]int 
 }
 
 func (u *judged) ask(ctx context.Context, address string) []string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d%s", address, u.port, u.path), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, u.port)+u.path, http.NoBody)
 	if err != nil {
 		return nil
 	}
@@ -327,7 +330,8 @@ func scrapedPods(answer io.Reader) (names []string) {
 	var list struct {
 		Data struct {
 			ActiveTargets []struct {
-				DiscoveredLabels, Labels map[string]string
+				DiscoveredLabels map[string]string `json:"discoveredLabels"`
+				Labels           map[string]string `json:"labels"`
 			} `json:"activeTargets"`
 		} `json:"data"`
 	}

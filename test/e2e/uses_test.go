@@ -86,7 +86,7 @@ func uses() {
 		began := time.Now()
 		u.end(ctx, before)
 		Eventually(func(ctx context.Context) (string, error) { return ticks(ctx, u.next(ctx, "0", before)) }).WithContext(ctx).Should(ContainSubstring("tick"))
-		GinkgoWriter.Printf("after its pod was deleted, the timers ran again within %s\n", time.Since(began).Round(100*time.Millisecond))
+		reportf("the timers", "run again %.1f s after the pod of id 0 was deleted", time.Since(began).Seconds())
 		Expect(ticks(ctx, u.holder(ctx, "1"))).NotTo(ContainSubstring("tick"))
 	}, SpecTimeout(2*patience))
 
