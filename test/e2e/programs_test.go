@@ -88,6 +88,12 @@ func programs() {
 		Expect(u.kubectlIn(ctx, manifest, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 		u.changes(ctx, "statefulset", func(ctx context.Context, n string) { u.scale(ctx, "statefulset", n) })
 	}, SpecTimeout(5*patience))
+
+	It("has beside it kube-state-metrics under idalloc run, which restarts it for a new count", func(ctx SpecContext) {
+		u := kubeStateMetrics().prepare(ctx)
+		Expect(u.kubectlIn(ctx, u.wrapped(ctx), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
+		u.changes(ctx, "deployment", func(ctx context.Context, n string) { u.scale(ctx, "deployment", n) })
+	}, SpecTimeout(5*patience))
 }
 
 // judged is such a program under the judge.
@@ -119,7 +125,7 @@ func (p stranger) prepare(ctx context.Context) *judged {
 	_, err := client.CoreV1().ServiceAccounts(u.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: p.name}}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	_, err = client.RbacV1().RoleBindings(u.namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: p.name},
+		ObjectMeta: metav1.ObjectMeta{Name: "view"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: p.name, Namespace: u.namespace}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 	}, metav1.CreateOptions{})
@@ -166,6 +172,17 @@ func (u *judged) manifest() string {
 	Expect(err).NotTo(HaveOccurred())
 	text := regexp.MustCompile(`image: .*`).ReplaceAllString(string(content), "image: docker.io/idalloc/"+u.stranger.name+":current")
 	return strings.Replace(text, "            - --total-shards", "            - --namespaces="+u.namespace+"\n            - --resources=configmaps\n            - --total-shards", 1)
+}
+
+// wrapped is config/examples/run with the program in the place of its own.
+func (u *judged) wrapped(ctx context.Context) string {
+	GinkgoHelper()
+	text, err := u.kubectl(ctx, "kustomize", "../../config/examples/run")
+	Expect(err).NotTo(HaveOccurred())
+	args := []string{"/" + u.stranger.name, "--shard={id}", "--total-shards={count}", "--namespaces=" + u.namespace, "--resources=configmaps"}
+	text = regexp.MustCompile(`- args:\n +- sh\n +- -c\n( +)- .*`).ReplaceAllString(text, "- args:\n$1- '"+strings.Join(args, "'\n$1- '")+"'")
+	return strings.NewReplacer("worker-run", u.stranger.name, "app.kubernetes.io/name: worker", "app: "+u.stranger.name, "runAsNonRoot: true", "runAsUser: 65532",
+		"ghcr.io/idalloc/idalloc:v0.1.0", image, "docker.io/library/busybox:1.37", "docker.io/idalloc/"+u.stranger.name+":current").Replace(text)
 }
 
 // changes scales the program from 3 replicas to 5 and to 2, deletes a pod and rolls out, and prints after each change what the judge has seen.
