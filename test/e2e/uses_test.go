@@ -23,13 +23,6 @@ const usesFolder = "../../config/examples/uses"
 
 // uses are specs of what docs/uses.md says.
 func uses() {
-	BeforeAll(func(ctx SpecContext) {
-		// The nodes have no registry, so they get the image of the manifests here.
-		const busybox = "/bin/busybox"
-		Expect(busybox).To(BeAnExistingFile(), "install Debian's busybox-static")
-		loadImage(ctx, "library/busybox:1.37", map[string]string{"busybox": busybox, "sh": busybox, "cat": busybox, "sleep": busybox}, "busybox")
-	}, NodeTimeout(patience))
-
 	It("have a name by a Service, which leads to the pod that has the id now", func(ctx SpecContext) {
 		u := applyUse(ctx, "name")
 		for id, line := range u.lines(ctx, 2) {
@@ -107,6 +100,7 @@ func uses() {
 	It("have the two variables of Argo CD's application controller", func(ctx SpecContext) {
 		const name, says = "argocd-application-controller", "shard $ARGOCD_CONTROLLER_SHARD of $ARGOCD_CONTROLLER_REPLICAS"
 		u := newUse(ctx, name)
+		loadBusybox(ctx)
 		Expect(u.kubectlIn(ctx, `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"`+name+`"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"`+name+
 			`"}},"template":{"metadata":{"labels":{"app":"`+name+`"}},"spec":{"containers":[{"name":"`+name+`","image":"busybox:1.37","command":["sh","-c",`+
 			`"trap 'exit 0' TERM; echo `+says+`; sleep infinity & wait"],"env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}]}]}}}}`, "create", "-f", "-")).Error().NotTo(HaveOccurred())
@@ -141,6 +135,7 @@ func newUse(ctx context.Context, name string) *use {
 
 func (u *use) apply(ctx context.Context) {
 	GinkgoHelper()
+	loadBusybox(ctx)
 	Expect(u.kubectl(ctx, "apply", "-f", filepath.Join(usesFolder, u.name+".yaml"))).Error().NotTo(HaveOccurred())
 }
 
@@ -240,27 +235,18 @@ func (u *use) endpoints(ctx context.Context, service string) (pods []string, err
 	return pods, nil
 }
 
-// loadImage puts an image with these programs onto the nodes, by name in the image. It starts entrypoint.
-func loadImage(ctx context.Context, image string, programs map[string]string, entrypoint string) {
+// loadBusybox puts the image of the manifests onto the nodes, which have no registry.
+func loadBusybox(ctx context.Context) {
 	GinkgoHelper()
-	dir := GinkgoT().TempDir()
-	args := []string{image, filepath.Join(dir, entrypoint)}
-	for name, from := range programs {
-		to := filepath.Join(dir, name)
-		Expect(copyProgram(from, to)).To(Succeed())
-		if name != entrypoint {
-			args = append(args, to)
-		}
+	program, err := os.ReadFile("/bin/busybox")
+	Expect(err).NotTo(HaveOccurred(), "install Debian's busybox-static")
+	dir, args := GinkgoT().TempDir(), []string{"library/busybox:1.37"}
+	for _, name := range []string{"busybox", "sh", "cat", "sleep"} {
+		file := filepath.Join(dir, name)
+		Expect(os.WriteFile(file, program, 0o755)).To(Succeed()) //nolint:gosec // a program
+		args = append(args, file)
 	}
 	load(ctx, args...)
-}
-
-func copyProgram(from, to string) error {
-	content, err := os.ReadFile(from) //nolint:gosec // a program that the test names
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, 0o755) //nolint:gosec // a program
 }
 
 // load calls CLUSTER_LOAD.
