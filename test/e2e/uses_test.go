@@ -240,19 +240,18 @@ func loadBusybox(ctx context.Context) {
 	GinkgoHelper()
 	program, err := os.ReadFile("/bin/busybox")
 	Expect(err).NotTo(HaveOccurred(), "install Debian's busybox-static")
-	dir, args := GinkgoT().TempDir(), []string{"library/busybox:1.37"}
-	for _, name := range []string{"busybox", "sh", "cat", "sleep"} {
-		file := filepath.Join(dir, name)
-		Expect(os.WriteFile(file, program, 0o755)).To(Succeed()) //nolint:gosec // a program
-		args = append(args, file)
+	dir, names := GinkgoT().TempDir(), []string{"busybox", "sh", "cat", "sleep"}
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+		Expect(os.WriteFile(names[i], program, 0o755)).To(Succeed()) //nolint:gosec // a program
 	}
-	load(ctx, args...)
+	load(ctx, "library/busybox:1.37", names...)
 }
 
 // load calls CLUSTER_LOAD.
-func load(ctx context.Context, args ...string) {
+func load(ctx context.Context, image string, files ...string) {
 	GinkgoHelper()
 	Expect(os.Getenv("CLUSTER_LOAD")).NotTo(BeEmpty(), "set CLUSTER_LOAD to the command that loads an image: see hack/e2e")
-	out, err := exec.CommandContext(ctx, os.Getenv("CLUSTER_LOAD"), args...).CombinedOutput() //nolint:gosec // see hack/e2e
+	out, err := exec.CommandContext(ctx, os.Getenv("CLUSTER_LOAD"), append([]string{image}, files...)...).CombinedOutput() //nolint:gosec // see hack/e2e
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
