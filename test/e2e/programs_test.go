@@ -9,10 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,7 +86,7 @@ func programs() {
 		// What the examples of kube-state-metrics have: it finds its ordinal by its name, and follows the StatefulSet's count.
 		manifest := strings.NewReplacer("kind: Deployment", "kind: StatefulSet", "idalloc.dev/assign: controller", "other: none",
 			"--shard=$(IDALLOC_ID)", "--pod=$(POD)", "--total-shards=$(IDALLOC_COUNT)", "--pod-namespace="+u.namespace,
-			"          args:", "          env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n          args:").Replace(u.manifest())
+			"          args:", "          env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n          args:").Replace(u.manifest(ctx))
 		Expect(u.kubectlIn(ctx, manifest, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 		u.changes(ctx, "statefulset", func(ctx context.Context, n string) { u.scale(ctx, "statefulset", n) })
 	}, SpecTimeout(5*patience))
@@ -108,7 +110,7 @@ type judged struct {
 func (p stranger) start(ctx context.Context, onCountChange string) *judged {
 	GinkgoHelper()
 	u := p.prepare(ctx)
-	manifest := u.manifest()
+	manifest := u.manifest(ctx)
 	if onCountChange != "keep" {
 		manifest = strings.Replace(manifest, "  template:\n    metadata:\n", "  template:\n    metadata:\n      annotations: {idalloc.dev/on-count-change: "+onCountChange+", idalloc.dev/settle-after: 5s}\n", 1)
 	}
@@ -166,12 +168,28 @@ func (u *judged) fleet(ctx context.Context) (names []string) {
 }
 
 // manifest is the one of docs/uses.md, with the image of the suite. kube-state-metrics counts the ConfigMaps of the namespace alone.
-func (u *judged) manifest() string {
+func (u *judged) manifest(ctx context.Context) string {
 	GinkgoHelper()
 	content, err := os.ReadFile(filepath.Join(usesFolder, u.stranger.name+".yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	text := regexp.MustCompile(`image: .*`).ReplaceAllString(string(content), "image: docker.io/idalloc/"+u.stranger.name+":current")
+	text = strings.Replace(text, "http://victoria-metrics:8428", sink(ctx), 1)
 	return strings.Replace(text, "            - --total-shards", "            - --namespaces="+u.namespace+"\n            - --resources=configmaps\n            - --total-shards", 1)
+}
+
+// sink starts a server that takes what vmagent writes, because vmagent waits for that when it ends. It returns an address that pods reach.
+func sink(ctx context.Context) string {
+	GinkgoHelper()
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	host := list.Items[0].Status.Addresses[slices.IndexFunc(list.Items[0].Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })]
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	Expect(server.Listener.Close()).To(Succeed())
+	server.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host.Address, "0"))
+	Expect(err).NotTo(HaveOccurred())
+	server.Start()
+	DeferCleanup(server.Close)
+	return server.URL
 }
 
 // wrapped is config/examples/run with the program in the place of its own.
