@@ -199,7 +199,7 @@ func (u *judged) wrapped(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred())
 	args := []string{"/" + u.stranger.name, "--shard={id}", "--total-shards={count}", "--namespaces=" + u.namespace, "--resources=configmaps"}
 	text = regexp.MustCompile(`(?s)- args:\n( +)- sh\n.*?( +command:)`).ReplaceAllString(text, "- args:\n$1- '"+strings.Join(args, "'\n$1- '")+"'\n$2")
-	return strings.NewReplacer("worker-run", u.stranger.name, "app.kubernetes.io/name: worker", "app: "+u.stranger.name, "runAsNonRoot: true", "runAsUser: 65532",
+	return strings.NewReplacer("worker-run", u.stranger.name, "app.kubernetes.io/name: worker", "app: "+u.stranger.name, "runAsNonRoot: true", "runAsUser: 65532", "replicas: 5", "replicas: 3",
 		"ghcr.io/idalloc/idalloc:v0.1.0", image, "docker.io/library/busybox:1.37", "docker.io/idalloc/"+u.stranger.name+":current").Replace(text)
 }
 
