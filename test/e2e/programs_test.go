@@ -75,7 +75,7 @@ func programs() {
 	},
 		Entry("kube-state-metrics, after a rolling restart", Label(mainFlow), kubeStateMetrics(), "keep", SpecTimeout(5*patience)),
 		Entry("vmagent, after a rolling restart", vmagent(), "keep", SpecTimeout(5*patience)),
-		// They need the annotation idalloc.dev/on-count-change, which does not exist yet.
+		// The controller does not read the annotation yet.
 		PEntry("kube-state-metrics, restarted in place", kubeStateMetrics(), "restart", SpecTimeout(5*patience)),
 		PEntry("vmagent, restarted in place", vmagent(), "restart", SpecTimeout(5*patience)),
 		PEntry("kube-state-metrics, replaced", kubeStateMetrics(), "replace", SpecTimeout(5*patience)),
@@ -112,7 +112,9 @@ func (p stranger) start(ctx context.Context, onCountChange string) *judged {
 	u := p.prepare(ctx)
 	manifest := u.manifest(ctx)
 	if onCountChange != "keep" {
-		manifest = strings.Replace(manifest, "  template:\n    metadata:\n", "  template:\n    metadata:\n      annotations: {idalloc.dev/on-count-change: "+onCountChange+", idalloc.dev/settle-after: 5s}\n", 1)
+		template := "      annotations: {idalloc.dev/on-count-change: " + onCountChange + ", inject.idalloc.dev/image: " + image + "}\n"
+		manifest = strings.NewReplacer("  template:\n    metadata:\n", "  template:\n    metadata:\n"+template,
+			"kind: Deployment\nmetadata:\n", "kind: Deployment\nmetadata:\n  annotations: {idalloc.dev/settle-after: 2s}\n").Replace(manifest)
 	}
 	Expect(u.kubectlIn(ctx, manifest, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 	return u
