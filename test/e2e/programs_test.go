@@ -114,6 +114,7 @@ func (p stranger) start(ctx context.Context, onCountChange string) *judged {
 	if onCountChange != "keep" {
 		template := "      annotations: {idalloc.dev/on-count-change: " + onCountChange + ", inject.idalloc.dev/image: " + image + "}\n"
 		manifest = strings.NewReplacer("  template:\n    metadata:\n", "  template:\n    metadata:\n"+template,
+			"    spec:\n", "    spec:\n      securityContext: {runAsUser: 65532}\n", // the image says no user
 			"kind: Deployment\nmetadata:\n", "kind: Deployment\nmetadata:\n  annotations: {idalloc.dev/settle-after: 2s}\n").Replace(manifest)
 	}
 	Expect(u.kubectlIn(ctx, manifest, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
