@@ -50,7 +50,7 @@ type Allocator struct {
 	// damage is how often another program changed the receipt.
 	damage pace.Undone
 
-	tenure  duty.Tenure
+	state   duty.LockState
 	view    view
 	plans   plans
 	work    work
@@ -69,7 +69,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0, receipt.Nothing())}
+	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), state: duty.Start(o.FenceAfter > 0, receipt.Nothing())}
 	a.wait.retry, a.contest.backoff = a.pace.Backoff(), a.pace.Backoff()
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
 	tell := func(e event.Event) { a.happened.Tell(e) }
@@ -114,7 +114,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 // Note has the receipt say what the pod holds, for its next process, if it does not yet. Call it after Run returned, if the pod keeps its slot. It is
 // tried once, for seconds at most: without it that process has newer tokens.
 func (a *Allocator) Note(ctx context.Context) {
-	next := duty.Step(a.tenure, duty.Wish{Propose: receipt.Nothing(), Note: true})
+	next := duty.Step(a.state, duty.Desired{Propose: receipt.Nothing(), Note: true})
 	if next.Do != duty.Write || !next.Lock.Held.Slot {
 		return
 	}
@@ -139,18 +139,18 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.work.failed(byItself, a.clock.Now())
 	a.ends, a.wait.until = true, time.Time{}
-	a.tenure = a.tenure.Stopped(duty.Part{All: true})
+	a.state = a.state.Stopped(duty.Part{All: true})
 	a.publish(identity.StateReleased)
-	a.view.late = a.view.late || a.tenure.Late && a.view.ok() && !a.agent
+	a.view.late = a.view.late || a.state.Late && a.view.ok() && !a.agent
 	holdsNothing := func() bool {
-		return a.tenure.Known && !a.tenure.Late && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
+		return a.state.Known && !a.state.Late && a.state.Lock.State != receipt.Locks && a.state.Lease.Empty()
 	}
-	named := func() bool { return a.tenure.Lock.State != receipt.GaveUp && a.view.ok() && a.named(a.view.owner) }
+	named := func() bool { return a.state.Lock.State != receipt.GaveUp && a.view.ok() && a.named(a.view.owner) }
 	err := a.until(ctx, func() bool { return holdsNothing() && !named() && !a.view.late && a.plans.turn.IsZero() })
 	if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 		return err
 	}
-	if s := a.tenure.Lock.State; a.tenure.Known && (s == receipt.Waits || s == receipt.None) && a.pod.DeletionTimestamp == nil {
+	if s := a.state.Lock.State; a.state.Known && (s == receipt.Waits || s == receipt.None) && a.pod.DeletionTimestamp == nil {
 		// without a receipt it also counts as a waiter, unless its pod is being deleted
 		_ = a.write(ctx, duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()}) // tried once: no plan gives it a slot from now on
 	}

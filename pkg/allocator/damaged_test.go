@@ -52,8 +52,8 @@ func TestAPodWhoseReceiptAndControllerChangeFindsItsOwnerAgain(t *testing.T) {
 	pod.ResourceVersion = "999999"
 	delete(pod.Annotations, receipt.Key)
 	pod.OwnerReferences[0].UID = "another"
-	if a.hearSelf(pod, true); a.view.state != suspected || a.tenure.Lock.State != receipt.Unreadable {
-		t.Errorf("the owner is %v, the lock %+v", a.view.state, a.tenure.Lock)
+	if a.hearSelf(pod, true); a.view.state != suspected || a.state.Lock.State != receipt.Unreadable {
+		t.Errorf("the owner is %v, the lock %+v", a.view.state, a.state.Lock)
 	}
 }
 
@@ -63,8 +63,8 @@ func TestAReceiptThatIsPutBackIsNoLock(t *testing.T) {
 	lock := api.Get(apifake.Pods, "p0").GetAnnotations()
 	for _, annotations := range []map[string]string{nil, lock} {
 		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
-		if err := a.readPod(t.Context()); err != nil || a.tenure.Lock.State != receipt.Unreadable {
-			t.Errorf("with the annotations %v the lock is %+v, %v", annotations, a.tenure.Lock, err)
+		if err := a.readPod(t.Context()); err != nil || a.state.Lock.State != receipt.Unreadable {
+			t.Errorf("with the annotations %v the lock is %+v, %v", annotations, a.state.Lock, err)
 		}
 	}
 }
@@ -99,8 +99,8 @@ func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
 		if err := a.readPod(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if a.tenure.Lock.Held.Slot != holds || (a.work.token == 7) != holds {
-			t.Errorf("a write refused: %t, and the pod holds the slot: %+v with token %d", refused, a.tenure.Lock, a.work.token)
+		if a.state.Lock.Held.Slot != holds || (a.work.token == 7) != holds {
+			t.Errorf("a write refused: %t, and the pod holds the slot: %+v with token %d", refused, a.state.Lock, a.work.token)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestWhatIsPublishedKeepsItsTokenUntilTheNextLockHasOne(t *testing.T) {
 	last := identity.Identity{}
 	a.o.Publish = func(is identity.Identity) { last = is }
 	noted := duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}, Held: duty.Held{Slot: true}}
-	a.work.token, a.work.confirmed, a.tenure.Working = 7, true, noted.Share
+	a.work.token, a.work.confirmed, a.state.Working = 7, true, noted.Share
 	if err := a.write(t.Context(), noted); err != nil {
 		t.Fatal(err)
 	}
@@ -135,10 +135,10 @@ func TestALockAfterALostOneHasAnotherToken(t *testing.T) {
 		"it is the pod's own":   {State: receipt.Locks, Share: receipt.Share{ID: 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &Allocator{tenure: duty.Start(false, receipt.Nothing())}
+			a := &Allocator{state: duty.Start(false, receipt.Nothing())}
 			a.work = work{token: 7, confirmed: true}
-			a.tenure.Lock = now
-			a.tenure.Working = receipt.Share{ID: 0}
+			a.state.Lock = now
+			a.state.Working = receipt.Share{ID: 0}
 			a.workStopped(duty.Part{All: true})
 			if kept := a.work.token == 7; kept != (name == "it is the pod's own") {
 				t.Errorf("the token after the work has stopped is %d", a.work.token)

@@ -58,7 +58,7 @@ func (a *Allocator) followRest() {
 		if r.active = active; !active {
 			r.ended = now
 		}
-		a.happened.Tell(event.Paused{ID: a.tenure.Lock.Share.ID, Paused: active, Failed: a.work.failures, For: max(0, r.until.Sub(now))})
+		a.happened.Tell(event.Paused{ID: a.state.Lock.Share.ID, Paused: active, Failed: a.work.failures, For: max(0, r.until.Sub(now))})
 	}
 }
 
@@ -78,7 +78,7 @@ func (a *Allocator) rests() bool { return a.work.paused || a.work.rest.active }
 func (a *Allocator) pause(paused bool) {
 	if a.work.paused != paused {
 		a.work.paused = paused
-		a.happened.Tell(event.Paused{ID: a.tenure.Lock.Share.ID, Paused: paused})
+		a.happened.Tell(event.Paused{ID: a.state.Lock.Share.ID, Paused: paused})
 	}
 }
 

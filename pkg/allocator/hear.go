@@ -68,7 +68,7 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 	}
 	if uid != a.o.PodUID {
 		if a.lag.asks(string(uid), a.clock.Now()) {
-			a.tenure = a.tenure.Lost()
+			a.state = a.state.Lost()
 		}
 		return
 	}
@@ -76,7 +76,7 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 	switch {
 	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
-		if a.tenure = a.tenure.Lost(); a.wrote != "" && !slices.Contains(a.failed, pod.Annotations[receipt.Key]) {
+		if a.state = a.state.Lost(); a.wrote != "" && !slices.Contains(a.failed, pod.Annotations[receipt.Key]) {
 			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
 			a.meet(pod)
 			a.hearTold(pod)
@@ -96,12 +96,12 @@ func (a *Allocator) hearFence() {
 	if a.lease.Silent() {
 		a.contact.Lost(errors.New(why))
 	}
-	if !a.tenure.Working.Empty() {
-		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: why})
+	if !a.state.Working.Empty() {
+		a.happened.Tell(event.Fenced{ID: a.state.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: why})
 		a.work.fenced = true
 	}
 	a.work.forget()
-	a.tenure = a.tenure.Fenced()
+	a.state = a.state.Fenced()
 	a.tell()
 	a.lease.Forget()
 	// The work has that long to stop, and until then what is locked stays locked.
@@ -122,14 +122,14 @@ func (a *Allocator) listen(why duty.Duty) {
 		a.contact.WatchPod()
 	}
 	switch {
-	case a.tenure.Lock.State == receipt.Locks:
+	case a.state.Lock.State == receipt.Locks:
 		a.peers.Leave()
 	case why.Why == duty.NoSlot && a.plans.made && a.peers.Follow(a.contact.Streams(), a.view.owner, a.log):
 		a.plans.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
 	}
 	id := receipt.NoID
 	if a.o.Divides {
-		id = a.tenure.Working.ID
+		id = a.state.Working.ID
 	}
 	a.peers.FollowNeighbour(a.contact.Streams(), id, a.view.owner, a.clock.Now(), a.log)
 }

@@ -22,7 +22,7 @@ const (
 // judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
 // stopped in vain.
 func (a *Allocator) judge(ctx context.Context) error {
-	r, id := &a.view.request, a.tenure.Lock.Share.ID
+	r, id := &a.view.request, a.state.Lock.Share.ID
 	by := a.view.owner.Record.State.Handover[id]
 	refused, err := a.refuses(ctx, by)
 	if err != nil {

@@ -51,14 +51,14 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		case a.view.state == other && (a.settled() || a.ref.Name == "") && !a.ends: // under no owner there is nothing to settle
 			return errOtherOwner
 		}
-		next, at := duty.Next(a.tenure, a.see(), a.know(), a.clock.Now())
+		next, at := duty.Next(a.state, a.see(), a.know(), a.clock.Now())
 		if next.Do != duty.Stop { // it tells what is to stop from now on
 			a.tell()
 		}
 		err := a.do(ctx, next, turn, at)
 		if errors.Is(err, ErrPodGone) {
 			a.lease.Fence()
-			a.tenure.Working = receipt.Nothing()
+			a.state.Working = receipt.Nothing()
 			a.publish(identity.StateLost)
 			return err
 		}
@@ -96,13 +96,13 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	if ref.Name != "" { // the controller has not said it yet
 		a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
 	}
-	if graceless && !a.tenure.Strict {
+	if graceless && !a.state.Strict {
 		// Log: `terminationGracePeriodSeconds: 0`: whatever deletes this pod deletes it by force. Strict mode is safe.
 		// Do: take it out of the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
-	a.tenure = a.tenure.Read(a.lockOn(pod))
-	a.work.resumes(a.tenure, a.receipt(), a.clock.Now())
+	a.state = a.state.Read(a.lockOn(pod))
+	a.work.resumes(a.state, a.receipt(), a.clock.Now())
 	a.hearTold(pod)
 	return nil
 }

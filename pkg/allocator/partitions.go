@@ -12,7 +12,7 @@ const (
 
 // joins has the own id if it has been held for long enough to join beside other members (strategy primary).
 func (a *Allocator) joins() map[int]bool {
-	at := a.tenure.Working
+	at := a.state.Working
 	return map[int]bool{at.ID: !at.Empty() && a.clock.Since(a.work.since) >= a.view.owner.Wish.GiveBackAfter}
 }
 
@@ -25,7 +25,7 @@ func (a *Allocator) joinIn() time.Duration {
 	case row == nil || len(row.Owners) == 0:
 		return firstJoinTime
 	}
-	if _, listed := row.Owners[a.tenure.Lock.Share.ID]; !listed {
+	if _, listed := row.Owners[a.state.Lock.Share.ID]; !listed {
 		return joinTime
 	}
 	return 0

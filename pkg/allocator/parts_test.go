@@ -30,8 +30,8 @@ func TestPartsThatStopTogetherAreTakenInTogether(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			clk := testclock.NewFakeClock(time.Unix(1000, 0))
 			a := &Allocator{clock: clk, contact: contact.New(contact.Options{}, logr.Discard())}
-			a.tenure = duty.Tenure{Working: all}.Told(receipt.Share{ID: 0, Of: 4, Partitions: placement.Of(0)})
-			s := &stop{Part: a.tenure.Stopping, end: func() {}}
+			a.state = duty.LockState{Working: all}.Told(receipt.Share{ID: 0, Of: 4, Partitions: placement.Of(0)})
+			s := &stop{Part: a.state.Stopping, end: func() {}}
 			a.work.stops = []*stop{s}
 			for _, k := range []int{1, 2} {
 				a.bringsPart(func() { a.partStopped(s, placement.Of(k)) })
@@ -44,7 +44,7 @@ func TestPartsThatStopTogetherAreTakenInTogether(t *testing.T) {
 				a.brings(func() { a.stopEnded(s, nil, false) })
 			}
 			a.hearStops()
-			if works := a.tenure.Working.Partitions; !works.Equal(c.works) {
+			if works := a.state.Working.Partitions; !works.Equal(c.works) {
 				t.Errorf("it works on %s, want %s", works, c.works)
 			}
 			if due := a.work.partsDue(); due.IsZero() == c.works.Equal(all.Partitions) {

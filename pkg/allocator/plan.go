@@ -38,7 +38,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 		a.inVain(owner, decision)
 		return nil
 	}
-	if decision.HandOver.AskedFor(a.o.Pod) && a.tenure.Lock.State == receipt.None {
+	if decision.HandOver.AskedFor(a.o.Pod) && a.state.Lock.State == receipt.None {
 		if err := a.write(ctx, waiting()); err != nil { // so that it counts as a hand-over under way when it has the slot
 			return err
 		}
@@ -50,7 +50,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 		p.contenders = min(max(2*p.contenders, 2), mostContenders)
 		a.view.outdate()
 		a.view.late = errors.Is(err, store.ErrAmbiguous)
-		a.tenure.Late = a.tenure.Late || a.view.late // whatever a read shows: it may arrive later, while the version that it tests still stands
+		a.state.Late = a.state.Late || a.view.late // whatever a read shows: it may arrive later, while the version that it tests still stands
 		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)
@@ -60,8 +60,8 @@ func (a *Allocator) plan(ctx context.Context) error {
 		return err
 	}
 	a.wait.retry.Reset()
-	if a.tenure.Lock.State == receipt.Locks {
-		a.changes.Restored(owner, decision, a.tenure.Lock.Share)
+	if a.state.Lock.State == receipt.Locks {
+		a.changes.Restored(owner, decision, a.state.Lock.Share)
 	}
 	a.changes.Wrote(owner, decision, func(id int) time.Duration { return p.vacant.For(id, a.clock.Now()) })
 	a.noteUndone(owner.Record.State, *decision.Next)
@@ -118,7 +118,7 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 	a.wait.retry.Reset()
 	p.turn, p.drops = time.Time{}, false
 	a.changes.Large(owner, d)
-	if a.tenure.Lock.State == receipt.Locks {
+	if a.state.Lock.State == receipt.Locks {
 		a.peers.NeighbourLives()
 		if !a.named(owner) {
 			p.undone.Again(now) // its entry has no room, or another pod locks its slot, too

@@ -80,7 +80,7 @@ func (a *Allocator) heard(before store.Owner) {
 	if n := surplusOf(now); n != p.surplus {
 		p.surplus, p.sweptInVain, p.sweepFrom = n, 0, a.clock.Now()
 	}
-	if now.Count != before.Count && a.tenure.Strict {
+	if now.Count != before.Count && a.state.Strict {
 		p.clearAt = a.clock.Now().Add(sweepTime)
 	}
 	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.contest.lease.Holder != "" && (!named || id != a.contest.lease.ID) {
@@ -89,14 +89,14 @@ func (a *Allocator) heard(before store.Owner) {
 	if abandoned(now) && !abandoned(before) {
 		p.vainUntil = time.Time{}
 	}
-	a.changes.Heard(now, a.tenure.Lock.Share)
-	if a.o.Divides && !a.tenure.Working.Empty() {
-		a.changes.Wish(now, a.tenure.Working.ID)
+	a.changes.Heard(now, a.state.Lock.Share)
+	if a.o.Divides && !a.state.Working.Empty() {
+		a.changes.Wish(now, a.state.Working.ID)
 	}
 	if n := contenders(now); n > p.contenders || !p.made && p.contenders == 0 {
 		p.contenders = n
 	}
-	if !a.named(before) && a.named(now) && a.contact.Owner() != nil && !p.made && a.tenure.Lock.State != receipt.Locks {
+	if !a.named(before) && a.named(now) && a.contact.Owner() != nil && !p.made && a.state.Lock.State != receipt.Locks {
 		a.contest.again = latest(a.contest.again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
 		a.work.listenAt = latest(a.work.listenAt, a.contest.again)
 	}
@@ -126,7 +126,7 @@ func (a *Allocator) hearUndone(before, now store.Owner) {
 		_, asks := owner.Record.State.Handover.Of(a.o.Pod)
 		return asks || a.named(owner)
 	}
-	if says(before) && !says(now) && a.tenure.Lock.State != receipt.GaveUp && !a.ends {
+	if says(before) && !says(now) && a.state.Lock.State != receipt.GaveUp && !a.ends {
 		a.plans.heardUndone = true
 		a.undone()
 	}
@@ -158,7 +158,7 @@ func latest(a, b time.Time) time.Time {
 
 // named reports whether the map names this pod for the slot that it locks. If it locks none, any slot will do.
 func (a *Allocator) named(owner store.Owner) bool {
-	if lock := a.tenure.Lock; lock.State == receipt.Locks {
+	if lock := a.state.Lock; lock.State == receipt.Locks {
 		return owner.Record.State.Slots[lock.Share.ID] == a.o.Pod
 	}
 	_, named := owner.Record.State.Slots.Of(a.o.Pod)

@@ -72,10 +72,10 @@ func (a *Allocator) readPod(ctx context.Context) error {
 	defer a.hearTold(pod)
 	text := pod.Annotations[receipt.Key]
 	switch same, late := text == a.wrote && labelsOf(pod) == labelsOf(before), slices.Contains(a.failed, text); {
-	case a.tenure.Lock.State == receipt.Unreadable && a.wrote == "": // no lock of this pod is unbroken before its next write
-		a.tenure = a.tenure.Read(damaged())
-	case same && a.tenure.Renewed:
-		a.tenure.Known = true // it was there all the time
+	case a.state.Lock.State == receipt.Unreadable && a.wrote == "": // no lock of this pod is unbroken before its next write
+		a.state = a.state.Read(damaged())
+	case same && a.state.Renewed:
+		a.state.Known = true // it was there all the time
 	case a.wrote == "", same, late: // a start, or a write failed
 		if late {
 			a.wrote = text
@@ -85,8 +85,8 @@ func (a *Allocator) readPod(ctx context.Context) error {
 			lock.Held = duty.Held{}
 			a.work.forget()
 		}
-		a.tenure = a.tenure.Read(lock)
-		a.work.resumes(a.tenure, a.receipt(), a.clock.Now())
+		a.state = a.state.Read(lock)
+		a.work.resumes(a.state, a.receipt(), a.clock.Now())
 	default:
 		a.hurt()
 	}
@@ -110,7 +110,7 @@ func (a *Allocator) hurt() {
 		About: a.view.owner.About(), Reason: "ReceiptDamaged",
 		Detail: "annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + " were changed or removed: its work stops, and the id is taken again",
 	})
-	a.tenure, a.wrote, a.failed = a.tenure.Read(damaged()), "", nil
+	a.state, a.wrote, a.failed = a.state.Read(damaged()), "", nil
 	a.damage.Again(a.clock.Now())
 	a.wait.after(a.clock.Now(), a.damage.Damping(), "its next try: the receipt or the labels of this pod were changed")
 }
@@ -121,33 +121,33 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		return errUntold
 	}
 	next := receipt.Receipt{
-		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(a.tenure.Lock, lock, a.receipt().Rank, a.clock.Now()),
-		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.tenure.Strict && lock.State == receipt.Locks,
+		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(a.state.Lock, lock, a.receipt().Rank, a.clock.Now()),
+		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.state.Strict && lock.State == receipt.Locks,
 	}
 	if lock.Held.Slot {
 		next.Token, next.Tokens = a.work.token, a.work.tokens(lock.Held.Partitions)
 	}
-	before, began := a.tenure.Lock, a.clock.Now()
+	before, began := a.state.Lock, a.clock.Now()
 	pod, err := a.o.Store.SwapLock(ctx, a.pod, a.wrote, next)
 	switch {
 	case err == nil:
 		a.meet(pod)
 		a.wrote, a.version, a.wroteAt, a.failed, a.conflict = next.Encode(), pod.ResourceVersion, a.clock.Now(), nil, false
 		a.patience = a.pace.Confirm(a.wroteAt.Sub(began))
-		a.tenure = a.tenure.Wrote(lock)
+		a.state = a.state.Wrote(lock)
 		token, _ := receipt.TokenOf(pod.ResourceVersion) // that of a lock can be read, or there is an error
 		a.swapped(before, lock, token)
 		a.hearTold(pod)
 		return nil
 	case errors.Is(err, store.ErrGone):
-		a.tenure = a.tenure.Failed(true)
+		a.state = a.state.Failed(true)
 		return a.readPod(ctx)
 	case errors.Is(err, store.ErrNotKept), errors.Is(err, receipt.ErrNoToken):
 		a.wrote = "" // what stands there is not this pod's, or of no use to it
 	}
 	a.conflict = errors.Is(err, store.ErrConflict)
 	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of it may arrive, or may have
-	if a.tenure = a.tenure.Failed(late); late {
+	if a.state = a.state.Failed(late); late {
 		a.failed = append(a.failed, next.Encode())
 	}
 	return err
@@ -160,7 +160,7 @@ func (a *Allocator) list(ctx context.Context) error {
 			return err
 		}
 	}
-	mine := a.tenure.Lock.Share
+	mine := a.state.Lock.Share
 	which := store.Sought{Since: a.version}
 	if mine.Of == 0 {
 		which.IDs = []int{mine.ID} // but partitions may be locked under any slot
@@ -175,18 +175,18 @@ func (a *Allocator) list(ctx context.Context) error {
 		switch {
 		case r.UID == a.o.PodUID:
 			own = r.Text == a.wrote
-		case a.tenure.Strict && r.Strict && r.Overdue(a.clock.Now()): // its Lease says for how long
+		case a.state.Strict && r.Strict && r.Overdue(a.clock.Now()): // its Lease says for how long
 		default:
-			if blocks := duty.LockOf(r.Receipt).Blocks(a.tenure.Lock); blocks.Any() {
+			if blocks := duty.LockOf(r.Receipt).Blocks(a.state.Lock); blocks.Any() {
 				others, by = others.And(blocks), r.Pod
 			}
 		}
 	}
 	if !own {
-		a.tenure = a.tenure.Lost()
+		a.state = a.state.Lost()
 		return fmt.Errorf("%w: the receipt on pod %s, or its labels, is not in the list of receipts as it was written", store.ErrNotKept, a.o.Pod)
 	}
-	a.tenure = a.tenure.Saw(others)
+	a.state = a.state.Saw(others)
 	a.compared(by)
 	return nil
 }
@@ -194,7 +194,7 @@ func (a *Allocator) list(ctx context.Context) error {
 // compared takes in what T3 has shown, and a pod that locks something of the share, too; empty if there is none. A pod that withdraws from its
 // slot tries again at a random time, because the other one may do the same. One that resumes lists again for a while.
 func (a *Allocator) compared(by string) {
-	switch t := a.tenure; {
+	switch t := a.state; {
 	case by == "":
 	case !t.Doubts && !t.Others.Slot:
 		a.contest.again = a.clock.Now().Add(a.pace.Longer(againTime))
@@ -204,10 +204,10 @@ func (a *Allocator) compared(by string) {
 			a.wait.after(a.clock.Now(), a.wait.retry.Next(), "pod "+by+", which locks the same, to withdraw")
 			return
 		}
-		a.tenure = t.Sure()
+		a.state = t.Sure()
 		a.contest.again = a.clock.Now().Add(a.contest.backoff.Next())
 	}
-	t := a.tenure
+	t := a.state
 	works := t.Working.Within(t.Lock.Share)
 	works.Partitions = works.Partitions.Minus(t.Others.Partitions)
 	if t.Continues() && !works.Empty() && !t.Stopping.All {
@@ -220,7 +220,7 @@ func (a *Allocator) begin(share receipt.Share) {
 	if a.lease.Over() {
 		return // hear takes that in
 	}
-	a.tenure = a.tenure.Begun(share)
+	a.state = a.state.Begun(share)
 	a.wait.retry.Reset()
 	a.contest.backoff.Reset()
 	a.begun(share)
@@ -229,23 +229,23 @@ func (a *Allocator) begin(share receipt.Share) {
 // secure has the own Lease say what the share has, or lets it go.
 func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	if share.Empty() {
-		id := a.tenure.Lease.ID
+		id := a.state.Lease.ID
 		forGood := a.view.ok() && id >= a.owned()
 		err := a.lease.LetGo(ctx, id, forGood)
 		if forGood && err != nil && !store.Temporary(err) { // its Role may not permit to delete
 			err = a.lease.LetGo(ctx, id, false)
 		}
 		if err != nil {
-			a.tenure = a.tenure.MayHaveLease(share)
+			a.state = a.state.MayHaveLease(share)
 			return err
 		}
-		a.tenure = a.tenure.HasLease(share)
+		a.state = a.state.HasLease(share)
 		return nil
 	}
 	other, left, err := a.lease.Secure(ctx, share)
 	switch {
 	case errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrNotKept):
-		a.tenure = a.tenure.MayHaveLease(share)
+		a.state = a.state.MayHaveLease(share)
 		return err
 	case err != nil:
 		return err
@@ -254,7 +254,7 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 		return nil
 	}
 	a.contest.lease, a.contest.until = store.Lease{}, time.Time{}
-	a.tenure = a.tenure.HasLease(share)
+	a.state = a.state.HasLease(share)
 	return nil
 }
 
@@ -263,24 +263,24 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
 	now, name := a.clock.Now(), store.LeaseName(a.ref.String(), other.ID)
 	if seen := a.contest.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.resumed) > doubt {
-		a.tenure = a.tenure.Sure()
+		a.state = a.state.Sure()
 	}
 	a.contest.lease, a.contest.until = other, now.Add(left)
-	a.tenure = a.tenure.LeaseTaken()
+	a.state = a.state.LeaseTaken()
 	a.contest.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
 	a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, name)})
-	if t := a.tenure; t.Lock.State == receipt.Locks && !t.Taken {
+	if t := a.state; t.Lock.State == receipt.Locks && !t.Taken {
 		a.wait.after(now, a.wait.retry.Next(), fmt.Sprintf("pod %s, which has the Lease %s, to let it go", other.Pod, name))
 	}
 }
 
 // survey lists the others' Leases (T3 in strict mode). This pod must still hold its own Lease.
 func (a *Allocator) survey(ctx context.Context) error {
-	others, by, err := a.lease.Survey(ctx, a.tenure.Lock.Share)
+	others, by, err := a.lease.Survey(ctx, a.state.Lock.Share)
 	if err != nil || a.lease.Over() {
 		return err
 	}
-	a.tenure = a.tenure.SawLeases(others)
+	a.state = a.state.SawLeases(others)
 	a.compared(by)
 	return nil
 }

@@ -47,7 +47,7 @@ func (a *Allocator) hearTold(pod *metav1.PartialObjectMetadata) {
 		return
 	}
 	v := &a.view
-	if told.Count != v.told.Count && a.tenure.Strict {
+	if told.Count != v.told.Count && a.state.Strict {
 		a.plans.clearAt = a.clock.Now().Add(sweepTime)
 	}
 	v.told = told
@@ -57,11 +57,11 @@ func (a *Allocator) hearTold(pod *metav1.PartialObjectMetadata) {
 	}
 	if by := told.Requester; by != v.request.by {
 		if v.request.by, v.request.granted = by, by != ""; by != "" {
-			a.happened.Tell(event.Asked{ID: a.tenure.Lock.Share.ID, Requester: by})
+			a.happened.Tell(event.Asked{ID: a.state.Lock.Share.ID, Requester: by})
 		}
 	}
 	if c := told.Confirmed; c != nil && a.confirmedBy().After(time.Time{}) && c.Write == a.written() {
-		a.tenure = a.tenure.Saw(duty.Others{Slot: c.Slot, Partitions: c.Partitions})
+		a.state = a.state.Saw(duty.Others{Slot: c.Slot, Partitions: c.Partitions})
 		a.compared(c.By)
 	}
 }
@@ -77,7 +77,7 @@ func (a *Allocator) written() string {
 
 // confirmedBy is until when an agent waits for the controller to confirm its lock (T3), the zero time if it does not.
 func (a *Allocator) confirmedBy() time.Time {
-	if t := a.tenure; !a.agent || !t.Known || !t.Renewed || t.Listed {
+	if t := a.state; !a.agent || !t.Known || !t.Renewed || t.Listed {
 		return time.Time{}
 	}
 	return a.wroteAt.Add(a.patience)
@@ -98,9 +98,9 @@ func (a *Allocator) overdue(ctx context.Context) (lists bool, err error) {
 // keeps reports whether the process keeps what it works on although the controller names another owner: that one proposes the same, or nothing so far, and no
 // pod asks for the slot. So a workload that is deleted without its pods, and made again, stops no work.
 func (a *Allocator) keeps() bool {
-	told, has := a.view.told, a.tenure.Lock.Share
+	told, has := a.view.told, a.state.Lock.Share
 	same := told.Share.ID == has.ID && (!a.o.Divides || told.Share.Of == 0 || told.Share.Partitions.Minus(told.Yield).Equal(has.Partitions))
-	return a.agent && a.view.state == other && !a.tenure.Working.Empty() && (told.Share.Empty() || same) && told.Requester == ""
+	return a.agent && a.view.state == other && !a.state.Working.Empty() && (told.Share.Empty() || same) && told.Requester == ""
 }
 
 // mayName reports whether this process may write a receipt of its owner. The policy permits an agent the owner that the controller wrote on the pod, and
@@ -126,7 +126,7 @@ func (a *Allocator) seeTold() duty.View {
 	if !a.o.Divides {
 		v.Yield = placement.Set{}
 	}
-	v.Asked = a.o.HandsOver && a.view.request.wanted() != "" && a.tenure.Lock.State == receipt.Locks
+	v.Asked = a.o.HandsOver && a.view.request.wanted() != "" && a.state.Lock.State == receipt.Locks
 	return v
 }
 

@@ -22,11 +22,11 @@ func (a *Allocator) reconsider() {
 	p, worth := &a.plans, false
 	p.vacant.See(a.view.owner, map[string]bool{a.peers.NeighbourIdle(a.ref): true}, a.clock.Now())
 	switch {
-	case !a.view.ok() || a.tenure.Stopping.All:
-	case a.tenure.Lock.State == receipt.Locks:
+	case !a.view.ok() || a.state.Stopping.All:
+	case a.state.Lock.State == receipt.Locks:
 		worth = a.holderPlans()
 	case a.ends:
-		worth = a.tenure.Lock.State == receipt.GaveUp && a.named(a.view.owner) && !a.clock.Now().Before(p.vainUntil)
+		worth = a.state.Lock.State == receipt.GaveUp && a.named(a.view.owner) && !a.clock.Now().Before(p.vainUntil)
 	default:
 		worth = a.waiterPlans()
 	}
@@ -43,7 +43,7 @@ func (a *Allocator) reconsider() {
 func (a *Allocator) turnIn(scale time.Duration) time.Duration {
 	p, owner := &a.plans, a.view.owner
 	n, join := p.contenders, time.Duration(0)
-	switch a.tenure.Lock.State {
+	switch a.state.Lock.State {
 	case receipt.Locks:
 		n, scale, join = max(owner.Count, 2), a.pace.Calm(), a.joinIn()
 	case receipt.GaveUp:
@@ -61,9 +61,9 @@ func (a *Allocator) turnIn(scale time.Duration) time.Duration {
 
 // holderPlans is for a pod with a slot: it plans if the map does not say so, if partitions are to move, or if dead pods are named.
 func (a *Allocator) holderPlans() bool {
-	owner, id := a.view.owner, a.tenure.Lock.Share.ID
+	owner, id := a.view.owner, a.state.Lock.Share.ID
 	switch {
-	case a.tenure.Working.Empty():
+	case a.state.Working.Empty():
 		return false
 	case id >= owner.Count: // a condemned pod yields its partitions, and others do not hear of that
 		return owner.Condemned(a.pod) && a.partitionsDue()
@@ -81,8 +81,8 @@ func (a *Allocator) waiterPlans() bool {
 	id, named := owner.Record.State.Slots.Of(a.o.Pod)
 	switch {
 	case named && id < owner.Count:
-		return a.tenure.Lock.State == receipt.GaveUp && !a.clock.Now().Before(p.vainUntil) // others go first; a waiter takes it
-	case a.tenure.Lock.State == receipt.GaveUp:
+		return a.state.Lock.State == receipt.GaveUp && !a.clock.Now().Before(p.vainUntil) // others go first; a waiter takes it
+	case a.state.Lock.State == receipt.GaveUp:
 		return false // it waits again first
 	case !p.made || owner.UID != p.planned.UID || owner.Count != p.planned.Count:
 		return true
@@ -122,7 +122,7 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 // alarm is when time alone changes what a process knows: the first of the times that each part says.
 func (a *Allocator) alarm(now time.Time) time.Time {
 	mine := a.receipt()
-	at := soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.tenure.Lock.Share.ID), a.work.since.Add(a.view.owner.Wish.GiveBackAfter), a.work.partsDue(), a.peers.NeighbourEnds(a.ref), a.peers.NeighbourTurns(), a.work.listenAt,
+	at := soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.state.Lock.Share.ID), a.work.since.Add(a.view.owner.Wish.GiveBackAfter), a.work.partsDue(), a.peers.NeighbourEnds(a.ref), a.peers.NeighbourTurns(), a.work.listenAt,
 		a.work.rest.until, a.contest.until, a.wait.until, a.wait.complains, a.lag.until, a.plans.reservedSince.Add(a.pace.Longer(proposal.Reserved(mine.Rank))))
 	if failures := mine.Failures(); failures > 0 {
 		at = soonest(now, at, a.plans.began.Add(a.pace.StandBack(failures)))
@@ -148,7 +148,7 @@ func soonest(now time.Time, all ...time.Time) (at time.Time) {
 // partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of most other pods it knows only
 // that the map names them.
 func (a *Allocator) partitionsDue() bool {
-	owner, mine := a.view.owner, a.tenure.Lock.Share
+	owner, mine := a.view.owner, a.state.Lock.Share
 	row := owner.Record.State.Row
 	if !a.o.Divides && row == nil || a.clock.Now().Before(a.plans.vainUntil) {
 		return false
@@ -179,7 +179,7 @@ func (a *Allocator) partitionsDue() bool {
 // lacksLong reports whether the target has given this id partitions for a while that it does not have. The pod whose id has them by the row may have died
 // after it let them go: then a plan, which reads receipts, gives them away.
 func (a *Allocator) lacksLong() bool {
-	p, mine := &a.plans, a.tenure.Lock.Share
+	p, mine := &a.plans, a.state.Lock.Share
 	offers, me := a.offers()
 	target, known := offers.Target(me, mine.ID)
 	switch {
@@ -204,7 +204,7 @@ func (p *plans) sweepsAt(owner store.Owner, id int) time.Time {
 }
 
 func (a *Allocator) sweeps() bool {
-	at := a.plans.sweepsAt(a.view.owner, a.tenure.Lock.Share.ID)
+	at := a.plans.sweepsAt(a.view.owner, a.state.Lock.Share.ID)
 	return !at.IsZero() && !a.clock.Now().Before(at)
 }
 
@@ -221,6 +221,6 @@ func (p *plans) clearsAt(owner store.Owner, id int) time.Time {
 }
 
 func (a *Allocator) clears() bool {
-	at := a.plans.clearsAt(a.view.owner, a.tenure.Lock.Share.ID)
-	return !at.IsZero() && !a.clock.Now().Before(at) && a.tenure.Lock.State == receipt.Locks
+	at := a.plans.clearsAt(a.view.owner, a.state.Lock.Share.ID)
+	return !at.IsZero() && !a.clock.Now().Before(at) && a.state.Lock.State == receipt.Locks
 }

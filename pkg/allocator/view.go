@@ -117,7 +117,7 @@ func (a *Allocator) adopt(owner store.Owner) {
 	if owner.Controlled && !before.Controlled {
 		a.view.suspect()
 	}
-	if r := &a.view.request; owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
+	if r := &a.view.request; owner.Record.State.Handover[a.state.Lock.Share.ID] != r.by {
 		r.by, r.granted = "", false // one that is refused leaves the map, and may come again
 	}
 	a.heard(before)
@@ -173,7 +173,7 @@ func (a *Allocator) follows(ctx context.Context, ref store.Ref) (bool, error) {
 
 // settled reports whether this process has nothing any more of an owner that it leaves.
 func (a *Allocator) settled() bool {
-	t := a.tenure
+	t := a.state
 	return t.Known && t.Stopping.Empty() && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
 }
 
@@ -218,7 +218,7 @@ func (a *Allocator) owned() int {
 // count is the number of slots that holds for this pod. A condemned pod keeps its slot until Kubernetes removes it. With the policy OrderedReady it
 // removes such pods one after the other, and only those that are Ready.
 func (a *Allocator) count() int {
-	n, id := a.owned(), a.tenure.Lock.Share.ID
+	n, id := a.owned(), a.state.Lock.Share.ID
 	if id >= n && !a.agent && a.view.owner.Condemned(a.pod) {
 		return max(a.work.shown.Count, id+1)
 	}
@@ -229,7 +229,7 @@ func (a *Allocator) count() int {
 func (a *Allocator) offers() (*proposal.Offers, proposal.Mine) {
 	o := a.view.owner
 	return proposal.NewOffers(o.Count, o.Record.State, o.Wish, a.o.strategy), proposal.Mine{
-		Pod: a.o.Pod, Divides: a.o.Divides, Pauses: a.rests(), HandsOver: a.o.HandsOver, Locked: a.tenure.Lock.Share, Works: a.tenure.Working,
+		Pod: a.o.Pod, Divides: a.o.Divides, Pauses: a.rests(), HandsOver: a.o.HandsOver, Locked: a.state.Lock.Share, Works: a.state.Working,
 	}
 }
 
@@ -247,7 +247,7 @@ func (a *Allocator) see() duty.View {
 	}
 	offers, mine := a.offers()
 	v.Propose, v.Yield = offers.To(mine)
-	if by := offers.Requester(mine); by != "" && a.tenure.Lock.State == receipt.Locks {
+	if by := offers.Requester(mine); by != "" && a.state.Lock.State == receipt.Locks {
 		r := &a.view.request
 		judged := r.by == by && (r.granted || a.plans.drops) // a plan may keep one that was refused: it waits by now
 		v.Asks, v.Asked = !judged && !a.clock.Now().Before(r.nextAt), r.wanted() == by

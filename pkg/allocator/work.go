@@ -99,7 +99,7 @@ func (a *Allocator) inherit() {
 	w.paused, w.number = a.o.Paused, a.o.LastStop
 	w.shown = identity.Pending(a.o.Pod, a.o.Namespace)
 	w.shown.Owner = a.ref.Owner()
-	a.tenure.Working = w.leftBehind()
+	a.state.Working = w.leftBehind()
 	w.failures = a.failuresLeft()
 	a.beginRest()
 	if a.view.told.MadeRoom && a.diedSoon() {
@@ -108,7 +108,7 @@ func (a *Allocator) inherit() {
 }
 
 // resumes takes in what the process found on its pod. The token of an unbroken lock is the one that the pod has noted.
-func (w *work) resumes(t duty.Tenure, r receipt.Receipt, now time.Time) {
+func (w *work) resumes(t duty.LockState, r receipt.Receipt, now time.Time) {
 	w.resumed = now
 	switch {
 	case t.Lock.Held.Slot && w.token == 0:
@@ -194,7 +194,7 @@ func (w *work) tokens(set placement.Set) (out []identity.Share) {
 
 // tell publishes the identity, if it is news.
 func (a *Allocator) tell() {
-	w, t := &a.work, a.tenure
+	w, t := &a.work, a.state
 	state := identity.StatePending
 	shows := w.confirmed || w.shown.Assigned()
 	switch at := t.Working; {
@@ -230,10 +230,10 @@ func (a *Allocator) publish(state identity.State) {
 	if state == identity.StateDraining && len(w.stops) > 0 && w.stops[0].All {
 		next.Stop = w.stops[0].number
 	}
-	if at := a.tenure.Working; state == identity.StateAssigned {
+	if at := a.state.Working; state == identity.StateAssigned {
 		next.ID, next.Token = at.ID, w.token
 		if a.o.Divides {
-			next.Partitions = identity.PartitionsOf(at.Of, w.tokens(at.Partitions), a.tenure.Stopping.Partitions, w.number)
+			next.Partitions = identity.PartitionsOf(at.Of, w.tokens(at.Partitions), a.state.Stopping.Partitions, w.number)
 		}
 	} else if a.o.Divides {
 		next.Partitions = identity.PartitionsOf(0, nil, placement.Set{}, w.number)
@@ -248,9 +248,9 @@ func (a *Allocator) publish(state identity.State) {
 
 // stop tells the work to stop, except for that on keep. What was told before is still stopping, unless all is to stop now.
 func (a *Allocator) stop(keep receipt.Share) {
-	w, before := &a.work, a.tenure.Stopping
-	a.tenure = a.tenure.Told(keep)
-	t := a.tenure
+	w, before := &a.work, a.state.Stopping
+	a.state = a.state.Told(keep)
+	t := a.state
 	s := &stop{Part: t.Stopping.Minus(before), number: w.number + 1}
 	if s.All {
 		s.Partitions, s.requester = t.Working.Partitions, a.view.request.wanted()
@@ -343,7 +343,7 @@ func (w *work) partsDue() time.Time {
 func (a *Allocator) callOff(part duty.Part) {
 	for _, s := range a.work.stops {
 		if part.All || !s.Partitions.Intersect(part.Partitions).Empty() {
-			a.tenure = a.tenure.Recalled(s.Part)
+			a.state = a.state.Recalled(s.Part)
 			s.end()
 			a.notHandedOver(s, event.ObstacleCalledOff, "the work need not stop any more")
 		}
@@ -353,7 +353,7 @@ func (a *Allocator) callOff(part duty.Part) {
 // notHandedOver tells that the slot does not go to the pod that asked for it, if one did.
 func (a *Allocator) notHandedOver(s *stop, why event.Obstacle, detail string) {
 	if s.requester != "" {
-		a.happened.Tell(event.NotHandedOver{ID: a.tenure.Lock.Share.ID, Requester: s.requester, Why: why, Detail: detail})
+		a.happened.Tell(event.NotHandedOver{ID: a.state.Lock.Share.ID, Requester: s.requester, Why: why, Detail: detail})
 	}
 }
 
@@ -375,12 +375,12 @@ func (a *Allocator) partStopped(s *stop, set placement.Set) {
 }
 
 func (a *Allocator) workStopped(part duty.Part) {
-	w, on := &a.work, a.tenure.Working.ID
-	a.tenure = a.tenure.Stopped(part)
+	w, on := &a.work, a.state.Working.ID
+	a.state = a.state.Stopped(part)
 	if part.All {
 		w.confirmed = false
 	}
-	if part.All && a.tenure.Lock.Share.ID != on {
+	if part.All && a.state.Lock.Share.ID != on {
 		w.forget() // another program changed the receipt meanwhile, or removed it: the next lock is another one
 	}
 }
@@ -396,7 +396,7 @@ func (a *Allocator) stopEnded(s *stop, err error, off bool) {
 		a.workStopped(s.Part)
 		return
 	}
-	if a.tenure = a.tenure.Resumed(s.Part); !off && !s.Empty() {
+	if a.state = a.state.Resumed(s.Part); !off && !s.Empty() {
 		// Log: an error: `Options.Stop` returned an error, or the drain hook failed, or `--drain-timeout` is over. The error quotes
 		// the end of the command's output. The id, or the partitions, stay with this pod.
 		// Do: find out why the program does not stop.

@@ -62,8 +62,8 @@ func (o Others) And(p Others) Others {
 // Any reports whether other pods lock anything of it.
 func (o Others) Any() bool { return o.Slot || !o.Partitions.Empty() }
 
-// Wish is what is wanted of the process now, by any read of the owner, old or new. A wish that is out of date costs time and is never unsafe.
-type Wish struct {
+// Desired is what is wanted of the process now, by any read of the owner, old or new. One that is out of date costs time and is never unsafe.
+type Desired struct {
 	// Give says that the slot is to be given up: it is above the count, a newer pod asks for it, the pod ends, or its owner is another one.
 	Give bool
 	// Propose is the slot that the map proposes to the pod, with the partitions that the row proposes to that id; Nothing if there is none.
@@ -122,7 +122,7 @@ type Duty struct {
 }
 
 // Step returns what the process does next about its locks. It is Rest if nothing is to be done.
-func Step(t Tenure, w Wish) Duty {
+func Step(t LockState, w Desired) Duty {
 	want := t.want(w)
 	keep := want.Within(t.Lock.Share)
 	surplus := t.beyond(keep)
@@ -157,18 +157,18 @@ func Step(t Tenure, w Wish) Duty {
 
 // stopsNow reports whether to tell this part of the work to stop now. A process that resumes waits with that until T3 has let the rest continue: before
 // T3 it has no token for the rest.
-func (t Tenure) stopsNow(part Part) bool {
+func (t LockState) stopsNow(part Part) bool {
 	return !part.Empty() && (part.All || t.Unbroken || t.Continues())
 }
 
 // Continues reports whether T3 has let the work under the lock continue, except for that on what others lock.
-func (t Tenure) Continues() bool {
+func (t LockState) Continues() bool {
 	return t.Renewed && t.Listed && (t.Surveyed || !t.Strict) && !t.Others.Slot && (!t.Doubts || !t.Others.Any())
 }
 
 // want is what the pod is to have of its slot: Nothing if it is to give that up. It may not have what other pods lock, too, unless
 // they may withdraw.
-func (t Tenure) want(w Wish) receipt.Share {
+func (t LockState) want(w Desired) receipt.Share {
 	want, others := t.Lock.Share, t.Others
 	if t.Doubts {
 		others = Others{}
@@ -188,7 +188,7 @@ func (t Tenure) want(w Wish) receipt.Share {
 }
 
 // wait is for a pod that locks nothing. No work is under way.
-func (t Tenure) wait(w Wish) Duty {
+func (t LockState) wait(w Desired) Duty {
 	take := t.Lock.State != receipt.GaveUp && !w.Give && !w.Propose.Empty()
 	switch {
 	case take && t.Strict && !t.hasLease(w.Propose):
@@ -210,7 +210,7 @@ func waiting() Lock { return Lock{State: receipt.Waits, Share: receipt.Nothing()
 func gaveUp() Lock { return Lock{State: receipt.GaveUp, Share: receipt.Nothing()} }
 
 // locks is a lock of the share that says what of it the pod holds: what T3 has let it work on, and before T3 what the lock says that stands.
-func (t Tenure) locks(share receipt.Share) Lock {
+func (t LockState) locks(share receipt.Share) Lock {
 	l := Lock{State: receipt.Locks, Share: share}
 	if t.Strict || t.Lock.Share.ID != share.ID {
 		return l
@@ -223,7 +223,7 @@ func (t Tenure) locks(share receipt.Share) Lock {
 }
 
 // secure has the own Lease say what the share has. The Lease of another slot goes first.
-func (t Tenure) secure(share receipt.Share) Duty {
+func (t LockState) secure(share receipt.Share) Duty {
 	if !t.Lease.Empty() && t.Lease.ID != share.ID {
 		share = receipt.Nothing()
 	}
@@ -232,7 +232,7 @@ func (t Tenure) secure(share receipt.Share) Duty {
 
 // leave lets the slot go, once the work has stopped. Other ids get before that what has stopped already and is to be theirs. When the pod gives
 // the slot, the Lease goes first, so that the next pod finds it free.
-func (t Tenure) leave(w Wish) Duty {
+func (t LockState) leave(w Desired) Duty {
 	rest := t.Lock.Share
 	rest.Partitions = rest.Partitions.Minus(w.Yield.Minus(t.Working.Partitions))
 	switch {
@@ -250,7 +250,7 @@ func (t Tenure) leave(w Wish) Duty {
 
 // hold is for a pod that has what its receipt locks. It locks what it is to have and what it still works on. Work begins only where none is
 // to stop.
-func (t Tenure) hold(want receipt.Share, note bool) Duty {
+func (t LockState) hold(want receipt.Share, note bool) Duty {
 	mine, lock, works := t.Lock.Share, want, t.Working
 	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
 	begin := mine

@@ -58,7 +58,7 @@ const (
 )
 
 // Next returns what the process does next, and when it has to ask again if nothing changes before; the zero time if it need not.
-func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
+func Next(t LockState, v View, k Known, now time.Time) (next Duty, at time.Time) {
 	switch next = k.step(t, v, now); {
 	case next.Do == Begin || next.Do == Stop || next.Do == CallOff: // no request
 		return next, time.Time{}
@@ -76,8 +76,8 @@ func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
 }
 
 // step is what the process does next if nothing holds it up.
-func (k Known) step(t Tenure, v View, now time.Time) Duty {
-	next := Step(t, k.wish(t, v, now))
+func (k Known) step(t LockState, v View, now time.Time) Duty {
+	next := Step(t, k.desired(t, v, now))
 	switch {
 	case next.Do == ReadPod || next.Do == Begin || next.Do == Stop || next.Do == CallOff:
 		return next
@@ -103,8 +103,8 @@ func (k Known) kept(now time.Time) Part {
 	return Part{}
 }
 
-func (k Known) wish(t Tenure, v View, now time.Time) Wish {
-	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Show && !k.Ends}
+func (k Known) desired(t LockState, v View, now time.Time) Desired {
+	w := Desired{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Show && !k.Ends}
 	w.Ends, w.Note = k.Ends, !k.NoteAt.IsZero() && !now.Before(k.NoteAt)
 	id, kept := t.Lock.Share.ID, k.kept(now)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen

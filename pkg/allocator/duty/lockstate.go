@@ -28,8 +28,8 @@ func (p Part) Minus(q Part) Part {
 	return Part{All: p.All, Partitions: p.Partitions.Minus(q.Partitions)}
 }
 
-// Tenure is what a process knows of its own pod. Start makes it, and its methods return it with what came of a step.
-type Tenure struct {
+// LockState is what a process knows of its own pod. Start makes it, and its methods return it with what came of a step.
+type LockState struct {
 	// Known says that Lock stands on the pod: no write of this process is without an answer.
 	Known bool
 	// Lock is the receipt, as it was read or written last.
@@ -60,20 +60,20 @@ type Tenure struct {
 	Taken bool
 }
 
-// Start is the tenure of a process that starts. left is where work of an earlier process of the pod may be under way.
-func Start(strict bool, left receipt.Share) Tenure {
-	return Tenure{Lock: Lock{Share: receipt.Nothing()}, Working: left, Strict: strict, Lease: receipt.Nothing()}
+// Start is the lock state of a process that starts. left is where work of an earlier process of the pod may be under way.
+func Start(strict bool, left receipt.Share) LockState {
+	return LockState{Lock: Lock{Share: receipt.Nothing()}, Working: left, Strict: strict, Lease: receipt.Nothing()}
 }
 
 // Read takes in a read of the own pod.
-func (t Tenure) Read(lock Lock) Tenure {
+func (t LockState) Read(lock Lock) LockState {
 	t = t.unconfirmed()
 	t.Known, t.Lock, t.Doubts = true, lock, lock.State == receipt.Locks
 	return t
 }
 
 // Wrote takes in that the API server accepted a receipt.
-func (t Tenure) Wrote(lock Lock) Tenure {
+func (t LockState) Wrote(lock Lock) LockState {
 	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
 	if sure := t.confirmed(lock.Share); !sure || !t.Lock.Share.Covers(lock.Share) { // what stays locked was locked all the time, so T3 would show nothing new
 		unbroken := t.Unbroken || sure
@@ -87,37 +87,37 @@ func (t Tenure) Wrote(lock Lock) Tenure {
 
 // confirmed reports whether T3 has shown that no other pod locks the share, and whether Lock locks all that the pod works on. T3 says nothing about other work
 // that an earlier process has left.
-func (t Tenure) confirmed(share receipt.Share) bool {
+func (t LockState) confirmed(share receipt.Share) bool {
 	secured, others := !t.Strict || t.Surveyed && t.hasLease(t.Lock.Share), t.Others.Slot || !t.Others.Partitions.Intersect(share.Partitions).Empty()
 	return t.Known && t.Renewed && t.Listed && secured && !others && t.Lock.Share.Covers(t.Working)
 }
 
 // Lost takes in that it is not known what stands on the pod: another writer changed the receipt, it seems.
-func (t Tenure) Lost() Tenure {
+func (t LockState) Lost() LockState {
 	t.Known = false
 	return t
 }
 
 // Failed takes in that a write of the receipt failed, and whether it may arrive late. Nothing is confirmed before the next one.
-func (t Tenure) Failed(late bool) Tenure {
+func (t LockState) Failed(late bool) LockState {
 	t.Late = t.Late || late
 	return t.unconfirmed().Lost()
 }
 
 // Saw takes in a list of the other receipts.
-func (t Tenure) Saw(others Others) Tenure {
+func (t LockState) Saw(others Others) LockState {
 	t.Listed, t.Surveyed, t.Others = true, false, t.cameFirst(others)
 	return t
 }
 
 // SawLeases takes in a list of the other Leases.
-func (t Tenure) SawLeases(others Others) Tenure {
+func (t LockState) SawLeases(others Others) LockState {
 	t.Surveyed, t.Others = true, t.Others.And(t.cameFirst(others))
 	return t
 }
 
 // cameFirst returns what others lock that this pod has not worked on since before they came.
-func (t Tenure) cameFirst(others Others) Others {
+func (t LockState) cameFirst(others Others) Others {
 	if t.Unbroken && !t.Working.Empty() {
 		others = Others{Partitions: others.Partitions.Minus(t.Working.Partitions)}
 	}
@@ -125,13 +125,13 @@ func (t Tenure) cameFirst(others Others) Others {
 }
 
 // Sure takes in that another receipt has stayed for so long that it is not being withdrawn.
-func (t Tenure) Sure() Tenure {
+func (t LockState) Sure() LockState {
 	t.Doubts = false
 	return t
 }
 
 // Begun takes in that work has begun on the share. What an earlier process has left besides has not stopped with that.
-func (t Tenure) Begun(share receipt.Share) Tenure {
+func (t LockState) Begun(share receipt.Share) LockState {
 	if t.Working.ID == share.ID {
 		share.Partitions = share.Partitions.Union(t.Working.Partitions)
 	}
@@ -140,7 +140,7 @@ func (t Tenure) Begun(share receipt.Share) Tenure {
 }
 
 // Told takes in that the work was told to stop, except for that on the share.
-func (t Tenure) Told(keep receipt.Share) Tenure {
+func (t LockState) Told(keep receipt.Share) LockState {
 	if t.Stopping = t.Stopping.And(t.beyond(keep)); t.Stopping.All {
 		t.Stopping, t.CalledOff = Part{All: true}, Part{}
 	}
@@ -148,7 +148,7 @@ func (t Tenure) Told(keep receipt.Share) Tenure {
 }
 
 // beyond returns the work that is not on the share.
-func (t Tenure) beyond(share receipt.Share) Part {
+func (t LockState) beyond(share receipt.Share) Part {
 	if t.Working.Empty() || t.Working.ID == share.ID {
 		return Part{Partitions: t.Working.Partitions.Minus(share.Partitions)}
 	}
@@ -156,13 +156,13 @@ func (t Tenure) beyond(share receipt.Share) Part {
 }
 
 // Recalled takes in that this part of the work was told that it need not stop any more.
-func (t Tenure) Recalled(part Part) Tenure {
+func (t LockState) Recalled(part Part) LockState {
 	t.CalledOff = t.CalledOff.And(part)
 	return t
 }
 
 // Stopped takes in that this part of the work has stopped, whatever becomes of the rest that was told to.
-func (t Tenure) Stopped(part Part) Tenure {
+func (t LockState) Stopped(part Part) LockState {
 	if t.Working.Partitions = t.Working.Partitions.Minus(part.Partitions); part.All {
 		t.Working = receipt.Nothing()
 	}
@@ -170,13 +170,13 @@ func (t Tenure) Stopped(part Part) Tenure {
 }
 
 // Resumed takes in that this part of the work is not told to stop any more.
-func (t Tenure) Resumed(part Part) Tenure {
+func (t LockState) Resumed(part Part) LockState {
 	t.Stopping, t.CalledOff = t.Stopping.Minus(part), t.CalledOff.Minus(part)
 	return t
 }
 
 // HasLease takes in what the own Lease says from now on. One that was not this pod's for a moment protects nothing before the next T2 and T3.
-func (t Tenure) HasLease(share receipt.Share) Tenure {
+func (t LockState) HasLease(share receipt.Share) LockState {
 	if t.Lease.Empty() || t.Unsure {
 		t = t.unconfirmed()
 	}
@@ -185,7 +185,7 @@ func (t Tenure) HasLease(share receipt.Share) Tenure {
 }
 
 // MayHaveLease takes in that a write of the own Lease, of the share, had no answer or was in vain.
-func (t Tenure) MayHaveLease(share receipt.Share) Tenure {
+func (t LockState) MayHaveLease(share receipt.Share) LockState {
 	if t.Unsure = true; t.Lease.Empty() {
 		t.Lease = share
 	}
@@ -193,11 +193,11 @@ func (t Tenure) MayHaveLease(share receipt.Share) Tenure {
 }
 
 // hasLease reports whether the own Lease locks the share.
-func (t Tenure) hasLease(share receipt.Share) bool { return !t.Unsure && t.Lease.Covers(share) }
+func (t LockState) hasLease(share receipt.Share) bool { return !t.Unsure && t.Lease.Covers(share) }
 
 // LeaseTaken takes in that another pod has the Lease that this one was to have. If this one had noted the slot before it was strict, the other one
 // came later and withdraws.
-func (t Tenure) LeaseTaken() Tenure {
+func (t LockState) LeaseTaken() LockState {
 	withdraws := t.Doubts && t.Lock.Held.Slot
 	t.Lease, t.Unsure, t.Taken = receipt.Nothing(), false, t.Lock.State == receipt.Locks && !withdraws
 	return t
@@ -205,13 +205,13 @@ func (t Tenure) LeaseTaken() Tenure {
 
 // Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has. A stop under way is
 // called off, and ends before the next work begins.
-func (t Tenure) Fenced() Tenure {
+func (t LockState) Fenced() LockState {
 	t.Lease, t.Unsure, t.Working = receipt.Nothing(), false, receipt.Nothing()
 	return t.unconfirmed()
 }
 
 // unconfirmed has the lock need T2 and T3 again.
-func (t Tenure) unconfirmed() Tenure {
+func (t LockState) unconfirmed() LockState {
 	t.Unbroken, t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, false, Others{}
 	return t
 }
