@@ -19,6 +19,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/report"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/work"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -53,7 +54,7 @@ type Allocator struct {
 	state   duty.LockState
 	view    view
 	plans   plans
-	work    work
+	work    *work.Work
 	lease   *lease.Guard
 	contest contest
 	peers   *peers.Peers
@@ -61,6 +62,8 @@ type Allocator struct {
 	changes *report.Changes
 	// ends says that the process ends.
 	ends bool
+	// listenAt is when to begin the watch of the own pod.
+	listenAt time.Time
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends. The errors are a strict mode that cannot work,
@@ -78,6 +81,10 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a.lease = lease.New(lease.Options{
 		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
 		Fenced: o.Fenced, News: a.contact.Ring, Contact: func(e event.Contact) { tell(e) },
+	})
+	a.work = work.New(work.Options{
+		Clock: a.clock, Log: &a.log, Pace: a.pace, Contact: a.contact, Tell: tell,
+		Publish: o.Publish, Stop: o.Stop, Divides: o.Divides, LastStop: o.LastStop, Paused: o.Paused,
 	})
 	a.changes = report.NewChanges(o.Pod, a.o.strategy, tell)
 	if o.Observer != nil {
@@ -111,6 +118,9 @@ func (a *Allocator) Run(ctx context.Context) error {
 	return a.until(ctx, func() bool { return false })
 }
 
+// lastTime bounds how long Note waits for the answer.
+const lastTime = 2 * time.Second
+
 // Note has the receipt say what the pod holds, for its next process, if it does not yet. Call it after Run returned, if the pod keeps its slot. It is
 // tried once, for seconds at most: without it that process has newer tokens.
 func (a *Allocator) Note(ctx context.Context) {
@@ -125,11 +135,11 @@ func (a *Allocator) Note(ctx context.Context) {
 
 // Claim claims a slot and returns. The pod keeps the slot. Errors: as of Run.
 func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
-	err := a.until(ctx, func() bool { return a.work.shown.Assigned() })
+	err := a.until(ctx, func() bool { return a.work.Shown().Assigned() })
 	if err == nil {
 		a.Note(ctx)
 	}
-	return a.work.shown, err
+	return a.work.Shown(), err
 }
 
 // Release gives the slot back, if there is one, and publishes the state released. Call it after Run or Claim returned, and only when the work
@@ -137,10 +147,10 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 // blocks until the receipt says so, and the owner, if this pod writes it; or until ctx ends. If it returns an error, the slot comes free when
 // the pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
-	a.work.failed(byItself, a.clock.Now())
+	a.work.Ends(byItself)
 	a.ends, a.wait.until = true, time.Time{}
 	a.state = a.state.Stopped(duty.Part{All: true})
-	a.publish(identity.StateReleased)
+	a.work.Publish(identity.StateReleased, a.state, a.claim())
 	a.view.late = a.view.late || a.state.Late && a.view.ok() && !a.agent
 	holdsNothing := func() bool {
 		return a.state.Known && !a.state.Late && a.state.Lock.State != receipt.Locks && a.state.Lease.Empty()

@@ -17,7 +17,7 @@ import (
 
 // hear takes in what streams, timers and goroutines have brought.
 func (a *Allocator) hear() {
-	a.hearStops()
+	a.state = a.work.Hear(a.state)
 	a.hearFence()
 	a.contact.Renewals(a.lease.Refused())
 	a.contact.NoteStale()
@@ -40,7 +40,9 @@ func (a *Allocator) hear() {
 	if stream := a.contact.Pod(); stream != nil {
 		a.hearSelf(stream.Get(a.o.Pod))
 	}
-	a.followRest()
+	if a.view.ok() {
+		a.work.FollowRest(a.state, a.othersDivide)
+	}
 	a.reconsider()
 }
 
@@ -96,11 +98,11 @@ func (a *Allocator) hearFence() {
 	if a.lease.Silent() {
 		a.contact.Lost(errors.New(why))
 	}
-	if !a.state.Working.Empty() {
-		a.happened.Tell(event.Fenced{ID: a.state.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: why})
-		a.work.fenced = true
+	works := !a.state.Working.Empty()
+	if works {
+		a.happened.Tell(event.Fenced{ID: a.state.Working.ID, Token: a.work.Token(), FenceAfter: a.o.FenceAfter, Reason: why})
 	}
-	a.work.forget()
+	a.work.Fence(works)
 	a.state = a.state.Fenced()
 	a.tell()
 	a.lease.Forget()
@@ -118,7 +120,7 @@ func (a *Allocator) listen(why duty.Duty) {
 	if a.view.ok() { // without the permission to read it a watch would hide that, and one that is gone is read again and again
 		a.contact.WatchOwner()
 	}
-	if why.Why != duty.OwnTurn && !a.clock.Now().Before(a.work.listenAt) {
+	if why.Why != duty.OwnTurn && !a.clock.Now().Before(a.listenAt) {
 		a.contact.WatchPod()
 	}
 	switch {

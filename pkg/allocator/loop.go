@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -36,7 +37,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		a.peers.Close()
 		a.contact.End()
 		a.lease.Wait()
-		a.hearStops() // their goroutines have ended with the streams
+		a.state = a.work.Hear(a.state) // their goroutines have ended with the streams
 	}()
 	for {
 		turn := a.clock.Now() // what is due from here on and was not heard in this turn wakes the next one
@@ -59,7 +60,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		if errors.Is(err, ErrPodGone) {
 			a.lease.Fence()
 			a.state.Working = receipt.Nothing()
-			a.publish(identity.StateLost)
+			a.work.Publish(identity.StateLost, a.state, a.claim())
 			return err
 		}
 		if err := a.afterError(ctx, next, err); err != nil {
@@ -83,7 +84,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		return fmt.Errorf("%w: remove label %s from the pod template, or idalloc from pod %s", ErrAssigned, receipt.AssignLabel, a.o.Pod)
 	}
 	if a.pod == nil && a.o.Left != nil {
-		a.work.left = a.o.Left(string(pod.UID))
+		a.work.Find(a.o.Left(string(pod.UID)))
 	}
 	a.view = view{told: receipt.Proposal{Share: receipt.Nothing()}}
 	ref, err := a.findOwner(ctx, pod)
@@ -102,7 +103,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
 	a.state = a.state.Read(a.lockOn(pod))
-	a.work.resumes(a.state, a.receipt(), a.clock.Now())
+	a.work.Resume(a.state, a.receipt())
 	a.hearTold(pod)
 	return nil
 }
@@ -139,7 +140,7 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	case duty.Stop:
 		a.stop(next.Share) //nolint:contextcheck // what it starts ends with the streams
 	case duty.CallOff:
-		a.callOff(next.Part)
+		a.state = a.work.CallOff(a.state, next.Part)
 	case duty.Judge:
 		return a.judge(ctx)
 	case duty.Plan:
@@ -162,7 +163,7 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time)
 		a.contact.NoteStale()
 	}
 	var timer <-chan time.Time
-	if at = soonest(turn, at, a.alarm(turn)); !at.IsZero() {
+	if at = pace.Soonest(turn, at, a.alarm(turn)); !at.IsZero() {
 		t := a.clock.NewTimer(max(0, at.Sub(now)))
 		defer t.Stop()
 		timer = t.C()
@@ -174,14 +175,14 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time)
 	case <-timer:
 	case <-a.contact.Wake():
 	case paused := <-a.o.Pause:
-		a.pause(paused)
+		a.work.Pause(a.state, paused)
 	}
 	return a.contact.Denied()
 }
 
 // stopped is the error of a loop whose context ended.
 func (a *Allocator) stopped(ctx context.Context) error {
-	if a.work.shown.Assigned() {
+	if a.work.Shown().Assigned() {
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("%w: %w: waited for %s", ErrNoSlot, context.Cause(ctx), a.wait.now())

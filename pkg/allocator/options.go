@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/work"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -82,18 +83,7 @@ type Options struct {
 }
 
 // Stop says which work is to stop.
-type Stop struct {
-	// All says that all work is to stop. Otherwise only that on Partitions is.
-	All        bool
-	Partitions placement.Set
-	// Stopped may be called with some of Partitions before Options.Stop returns: the work on these has stopped, and other pods may have them, whatever
-	// becomes of the rest. It does not block.
-	Stopped func(placement.Set)
-	// Number tells this stop from others.
-	Number int
-	// Lost says that another pod may work on it already, so that there is no time to lose.
-	Lost bool
-}
+type Stop = work.Stop
 
 func (o *Options) complete() error {
 	if o.Publish == nil {

@@ -98,7 +98,7 @@ func (a *Allocator) heard(before store.Owner) {
 	}
 	if !a.named(before) && a.named(now) && a.contact.Owner() != nil && !p.made && a.state.Lock.State != receipt.Locks {
 		a.contest.again = latest(a.contest.again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
-		a.work.listenAt = latest(a.work.listenAt, a.contest.again)
+		a.listenAt = latest(a.listenAt, a.contest.again)
 	}
 }
 

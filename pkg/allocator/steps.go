@@ -83,10 +83,10 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		lock := a.lockOn(pod)
 		if same && a.conflict { // other bytes stood there for a moment, it seems
 			lock.Held = duty.Held{}
-			a.work.forget()
+			a.work.Forget()
 		}
 		a.state = a.state.Read(lock)
-		a.work.resumes(a.state, a.receipt(), a.clock.Now())
+		a.work.Resume(a.state, a.receipt())
 	default:
 		a.hurt()
 	}
@@ -121,11 +121,11 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		return errUntold
 	}
 	next := receipt.Receipt{
-		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(a.state.Lock, lock, a.receipt().Rank, a.clock.Now()),
+		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.Rank(a.state.Lock, lock, a.receipt().Rank),
 		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.state.Strict && lock.State == receipt.Locks,
 	}
 	if lock.Held.Slot {
-		next.Token, next.Tokens = a.work.token, a.work.tokens(lock.Held.Partitions)
+		next.Token, next.Tokens = a.work.Token(), a.work.Tokens(lock.Held.Partitions)
 	}
 	before, began := a.state.Lock, a.clock.Now()
 	pod, err := a.o.Store.SwapLock(ctx, a.pod, a.wrote, next)
@@ -200,7 +200,7 @@ func (a *Allocator) compared(by string) {
 		a.contest.again = a.clock.Now().Add(a.pace.Longer(againTime))
 	default:
 		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
-		if t.Doubts && a.clock.Since(a.work.resumed) <= doubt {
+		if t.Doubts && a.clock.Since(a.work.Resumed()) <= doubt {
 			a.wait.after(a.clock.Now(), a.wait.retry.Next(), "pod "+by+", which locks the same, to withdraw")
 			return
 		}
@@ -262,7 +262,7 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 // other one still renews after a while: then that one works, and did not find the receipt.
 func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
 	now, name := a.clock.Now(), store.LeaseName(a.ref.String(), other.ID)
-	if seen := a.contest.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.resumed) > doubt {
+	if seen := a.contest.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.Resumed()) > doubt {
 		a.state = a.state.Sure()
 	}
 	a.contest.lease, a.contest.until = other, now.Add(left)

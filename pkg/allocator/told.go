@@ -29,7 +29,7 @@ func (a *Allocator) findOwner(ctx context.Context, pod *metav1.PartialObjectMeta
 // published: the owner of the lock on the pod, and its count. All else is in the receipt.
 func (a *Allocator) says(pod *metav1.PartialObjectMetadata) (told receipt.Proposal, ok bool) {
 	told, ok = receipt.ProposalOf(pod)
-	left := a.work.left
+	left := a.work.Left()
 	if r, _ := receipt.Of(pod, left.Owner.String()); !ok && a.view.state == unread && r.State == receipt.Locks {
 		return receipt.Proposal{Owner: left.Owner, Count: left.Count, Share: receipt.Nothing()}, true
 	}
@@ -120,7 +120,7 @@ func (a *Allocator) seeTold() duty.View {
 	}
 	v.Propose, v.Yield = told.Share, told.Yield
 	v.Propose.Partitions = v.Propose.Partitions.Minus(v.Yield) // by now they may be another pod's: it is not told again of what it has let go of
-	if !a.o.Divides || a.rests() {
+	if !a.o.Divides || a.work.Pauses() {
 		v.Propose.Of, v.Propose.Partitions = 0, placement.Set{}
 	}
 	if !a.o.Divides {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -122,27 +123,17 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 // alarm is when time alone changes what a process knows: the first of the times that each part says.
 func (a *Allocator) alarm(now time.Time) time.Time {
 	mine := a.receipt()
-	at := soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.state.Lock.Share.ID), a.work.since.Add(a.view.owner.Wish.GiveBackAfter), a.work.partsDue(), a.peers.NeighbourEnds(a.ref), a.peers.NeighbourTurns(), a.work.listenAt,
-		a.work.rest.until, a.contest.until, a.wait.until, a.wait.complains, a.lag.until, a.plans.reservedSince.Add(a.pace.Longer(proposal.Reserved(mine.Rank))))
+	at := pace.Soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.state.Lock.Share.ID), a.work.Since().Add(a.view.owner.Wish.GiveBackAfter), a.work.Alarm(now), a.peers.NeighbourEnds(a.ref), a.peers.NeighbourTurns(), a.listenAt,
+		a.contest.until, a.wait.until, a.wait.complains, a.lag.until, a.plans.reservedSince.Add(a.pace.Longer(proposal.Reserved(mine.Rank))))
 	if failures := mine.Failures(); failures > 0 {
-		at = soonest(now, at, a.plans.began.Add(a.pace.StandBack(failures)))
+		at = pace.Soonest(now, at, a.plans.began.Add(a.pace.StandBack(failures)))
 	}
 	return at
 }
 
 // alarm is when a process has reason to plan that has the slot, or NoID, of the owner.
 func (p *plans) alarm(now time.Time, owner store.Owner, id int) time.Time {
-	return soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearsAt(owner, id))
-}
-
-// soonest is the first of these times that is still to come, the zero time if none is.
-func soonest(now time.Time, all ...time.Time) (at time.Time) {
-	for _, t := range all {
-		if t.After(now) && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
-	}
-	return at
+	return pace.Soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearsAt(owner, id))
 }
 
 // partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of most other pods it knows only

@@ -54,7 +54,7 @@ func (v *view) ok() bool { return v.state == seen || v.state == outdated || v.st
 
 // alarm is when time alone changes what is known of the owner.
 func (v *view) alarm(now time.Time) time.Time {
-	return soonest(now, v.lag.until, v.sought.Add(awayTime), v.request.nextAt)
+	return pace.Soonest(now, v.lag.until, v.sought.Add(awayTime), v.request.nextAt)
 }
 
 // unseen reports whether the owner must be read.
@@ -220,7 +220,7 @@ func (a *Allocator) owned() int {
 func (a *Allocator) count() int {
 	n, id := a.owned(), a.state.Lock.Share.ID
 	if id >= n && !a.agent && a.view.owner.Condemned(a.pod) {
-		return max(a.work.shown.Count, id+1)
+		return max(a.work.Shown().Count, id+1)
 	}
 	return n
 }
@@ -229,7 +229,7 @@ func (a *Allocator) count() int {
 func (a *Allocator) offers() (*proposal.Offers, proposal.Mine) {
 	o := a.view.owner
 	return proposal.NewOffers(o.Count, o.Record.State, o.Wish, a.o.strategy), proposal.Mine{
-		Pod: a.o.Pod, Divides: a.o.Divides, Pauses: a.rests(), HandsOver: a.o.HandsOver, Locked: a.state.Lock.Share, Works: a.state.Working,
+		Pod: a.o.Pod, Divides: a.o.Divides, Pauses: a.work.Pauses(), HandsOver: a.o.HandsOver, Locked: a.state.Lock.Share, Works: a.state.Working,
 	}
 }
 
@@ -258,9 +258,11 @@ func (a *Allocator) see() duty.View {
 // know is what this process knows beside its pod and what it sees, as each of its parts says it.
 func (a *Allocator) know() duty.Known {
 	surplus := a.view.ok() && surplus(a.view.owner)
-	return duty.Known{
-		Ends: a.ends, GivesBack: a.work.givesBack, Unseen: !a.agent && a.view.unseen(a.clock.Now()), Away: a.contact.Away(),
-		Retry: a.wait.until, Again: a.contest.again, Refused: a.work.kept.until, Kept: a.work.kept.Part, NoteAt: a.work.noteAt, Turn: a.plans.turn,
+	k := duty.Known{
+		Ends: a.ends, Unseen: !a.agent && a.view.unseen(a.clock.Now()), Away: a.contact.Away(),
+		Retry: a.wait.until, Again: a.contest.again, Turn: a.plans.turn,
 		Show: surplus || a.plans.made && !a.named(a.view.owner) || a.agent && a.view.state == seen && a.view.told.Share.Empty(), // one plan is to serve all that run
 	}
+	a.work.Note(&k)
+	return k
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/work"
 )
 
 // WayOut says what to do about a rolling update whose old pods do not hand over.
@@ -67,7 +68,7 @@ func (a *Allocator) reached() {
 func (a *Allocator) noteClaim() {
 	w, now := &a.wait, a.clock.Now()
 	switch {
-	case a.work.confirmed:
+	case a.work.Confirmed():
 		a.endClaim(event.ClaimTaken)
 	case !a.ends && w.since.IsZero():
 		w.since = now
@@ -159,7 +160,7 @@ func (a *Allocator) reason() string {
 		failed := r.Failures()
 		return fmt.Sprintf("a later try: this pod's program ended by itself within %s after it had got a slot (failures in a row: %d); while %d pods live for %d slots, "+
 			"those that gave theirs up go first, and no other pod's work is stopped for this one before it has run for %s: look at its log, repair or undo the rollout",
-			provenAfter, failed, d.Live, owner.Count, a.pace.StandBack(failed).Round(time.Second))
+			work.ProvenAfter, failed, d.Live, owner.Count, a.pace.StandBack(failed).Round(time.Second))
 	case proposal.WhyGaveUp:
 		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live, "+
 			"or when one stays free: when those that want it failed, or have not taken it for %s; %s", owner.Count, owner.Ref, proposal.Reserved(r.Rank), live)
