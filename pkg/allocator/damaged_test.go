@@ -34,7 +34,7 @@ func publishing(t *testing.T, publish func(identity.Identity)) (*apifake.Server,
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.contact.Begin(t.Context(), a.ref, false, a.log)
+	a.contact.Begin(t.Context(), a.ref, a.log)
 	return api, a
 }
 
@@ -51,15 +51,19 @@ func locking(t *testing.T) (*Allocator, *apifake.Server) {
 // The watch shows one moment for both.
 func TestAPodWhoseReceiptAndControllerChangeFindsItsOwnerAgain(t *testing.T) {
 	a, _ := locking(t)
-	if err := a.readOwner(t.Context()); err != nil || a.view.state != seen {
-		t.Fatalf("the owner is %v, %v", a.view.state, err)
+	if err := a.source.ReadOwner(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := a.see(); known.Unseen {
+		t.Fatal("the owner is to be read again right after a read")
 	}
 	pod := a.pod.DeepCopy()
 	pod.ResourceVersion = "999999"
 	delete(pod.Annotations, receipt.Key)
 	pod.OwnerReferences[0].UID = "another"
-	if a.hearSelf(pod, true); a.view.state != suspected || a.state.Lock.State != receipt.Unreadable {
-		t.Errorf("the owner is %v, the lock %+v", a.view.state, a.state.Lock)
+	a.hearPod(pod, true)
+	if _, known := a.see(); !known.Unseen || a.state.Lock.State != receipt.Unreadable {
+		t.Errorf("the owner is to be read again: %t, the lock is %+v", known.Unseen, a.state.Lock)
 	}
 }
 

@@ -20,7 +20,6 @@ func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 		if err := a.under(ctx, done); !errors.Is(err, errOtherOwner) {
 			return err
 		}
-		a.plans = plans{began: a.plans.began, again: a.pace.Backoff()}
 		if err := a.persist(ctx, "find the owner", a.resolve); err != nil {
 			return err
 		}
@@ -30,11 +29,11 @@ func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 // under is until under one owner. It returns errOtherOwner if another object owns the pod.
 func (a *Allocator) under(ctx context.Context, done func() bool) error {
 	follow, cancel := context.WithCancel(ctx)
-	a.contact.Begin(follow, a.ref, a.agent, a.log)
+	a.contact.Begin(follow, a.ref, a.log)
 	a.lease.Begin(follow, a.ref, a.o.PodUID)
 	defer func() {
 		cancel()
-		a.peers.Close()
+		a.source.Close()
 		a.contact.End()
 		a.lease.Wait()
 		a.state = a.work.Hear(a.state) // their goroutines have ended with the streams
@@ -49,10 +48,11 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 			return nil
 		case ctx.Err() != nil:
 			return a.stopped(ctx)
-		case a.view.state == other && (a.settled() || a.ref.Name == "") && !a.ends: // under no owner there is nothing to settle
+		case a.source.Facts().Other && (a.settled() || a.ref.Name == "") && !a.ends: // under no owner there is nothing to settle
 			return errOtherOwner
 		}
-		next, at := duty.Next(a.state, a.see(), a.know(), a.clock.Now())
+		view, known := a.see()
+		next, at := duty.Next(a.state, view, known, a.clock.Now())
 		if next.Do != duty.Stop { // it tells what is to stop from now on
 			a.tell()
 		}
@@ -60,7 +60,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		if errors.Is(err, ErrPodGone) {
 			a.lease.Fence()
 			a.state.Working = receipt.Nothing()
-			a.work.Publish(identity.StateLost, a.state, a.claim())
+			a.publish(identity.StateLost)
 			return err
 		}
 		if err := a.afterError(ctx, next, err); err != nil {
@@ -86,8 +86,8 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	if a.pod == nil && a.o.Left != nil {
 		a.work.Find(a.o.Left(string(pod.UID)))
 	}
-	a.view = view{told: receipt.Proposal{Share: receipt.Nothing()}}
-	ref, err := a.findOwner(ctx, pod)
+	a.source = a.sourceOf(pod)
+	ref, err := a.source.Resolve(ctx, pod, a.work.Left())
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	}
 	a.state = a.state.Read(a.lockOn(pod))
 	a.work.Resume(a.state, a.receipt())
-	a.hearTold(pod)
+	a.heard()
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	a.contact.Busy()
 	switch next.Do {
 	case duty.ReadOwner:
-		if err := a.readOwner(ctx); err != nil || !a.view.ok() {
+		if err := a.source.ReadOwner(ctx); err != nil || !a.source.Facts().Known {
 			return err
 		}
 		return a.giveBack(ctx)
@@ -123,13 +123,13 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 		return a.secure(ctx, next.Share)
 	case duty.Write:
 		err := a.write(ctx, next.Lock)
-		if errors.Is(err, errUntold) {
+		if errors.Is(err, errMayNotWrite) {
 			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.NoSlot}, turn, at)
 		}
 		return err
 	case duty.List:
 		if by := a.confirmedBy(); a.clock.Now().Before(by) {
-			a.wait.why = "idalloc-controller to confirm the lock"
+			a.wait.why = a.source.Facts().Confirmer + " to confirm the lock"
 			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.Later}, turn, by)
 		}
 		return a.list(ctx)
@@ -142,9 +142,13 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	case duty.CallOff:
 		a.state = a.work.CallOff(a.state, next.Part)
 	case duty.Judge:
-		return a.judge(ctx)
+		return a.source.Judge(ctx)
 	case duty.Plan:
-		return a.plan(ctx)
+		planned, err := a.source.Plan(ctx)
+		if a.state.Late = a.state.Late || planned.Late; planned.Made {
+			a.wait.retry.Reset()
+		}
+		return err
 	case duty.Rest:
 		return a.rest(ctx, next, turn, at)
 	}
@@ -153,9 +157,8 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 
 // rest waits for more, until the given time or the first alarm since the turn began.
 func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time) error {
-	a.listen(why) //nolint:contextcheck // what it starts ends with the streams
+	a.source.Listen(why)
 	a.explain(why)
-	a.view.fresh = false
 	now := a.clock.Now()
 	if why.Why != duty.Later && !now.Before(a.wait.until) { // nothing is left to repeat
 		a.wait.retry.Reset()

@@ -33,7 +33,7 @@ type Held struct {
 // within reports whether i says as much.
 func (h Held) within(i Held) bool { return (i.Slot || !h.Slot) && h.Partitions.Subset(i.Partitions) }
 
-// Blocks returns what of mine another pod's lock keeps this pod from. If only this one says that it holds a thing, the other one came later, and
+// Blocks returns the part of mine that the other lock denies to this pod. If only mine notes that its pod holds a thing, the other one came later, and
 // gives way.
 func (other Lock) Blocks(mine Lock) (o Others) {
 	switch other.State {
@@ -62,22 +62,22 @@ func (o Others) And(p Others) Others {
 // Any reports whether other pods lock anything of it.
 func (o Others) Any() bool { return o.Slot || !o.Partitions.Empty() }
 
-// Desired is what is wanted of the process now, by any read of the owner, old or new. One that is out of date costs time and is never unsafe.
+// Desired is what the process should do, by any read of the owner, old or new. An old one costs time and is never unsafe.
 type Desired struct {
-	// Give says that the slot is to be given up: it is above the count, a newer pod asks for it, the pod ends, or its owner is another one.
+	// Give: give the slot up. It is above the count, a newer pod asks for it, the pod ends, or its owner is another one.
 	Give bool
 	// Propose is the slot that the map proposes to the pod, with the partitions that the row proposes to that id; Nothing if there is none.
 	// A slot at or above the count is not proposed.
 	Propose receipt.Share
 	// Yield has the partitions that go to other ids.
 	Yield placement.Set
-	// WaitAgain says that a pod that gave its slot up may wait for another one.
+	// WaitAgain: a pod that gave its slot up may wait for another one.
 	WaitAgain bool
-	// Ends says that the process ends.
+	// Ends: the process ends.
 	Ends bool
-	// Show says that a pod without a slot is to show that its program runs.
+	// Show: a pod without a slot writes a receipt, which shows that its program runs.
 	Show bool
-	// Note says that the receipt is to say what the pod holds.
+	// Note: write into the receipt what the pod holds.
 	Note bool
 }
 
@@ -85,29 +85,29 @@ type Desired struct {
 type Do int
 
 const (
-	// Rest is nothing until something changes.
+	// Rest: wait until something changes.
 	Rest Do = iota
-	// ReadPod is to read the own pod, because it is not known what stands on it.
+	// ReadPod: read the own pod, because its receipt may have changed.
 	ReadPod
-	// Secure is to have the own Lease say Duty.Share, or let go of it if that is Nothing (strict mode).
+	// Secure: update this pod's Lease to cover Duty.Share, or release it if Share is Nothing (strict mode).
 	Secure
-	// Write is to swap the receipt for Duty.Lock.
+	// Write: swap the receipt for Duty.Lock.
 	Write
-	// List is to list the receipts of other live pods.
+	// List: list the receipts of other live pods.
 	List
-	// Survey is to list the Leases of other slots (strict mode).
+	// Survey: list the Leases of other slots (strict mode).
 	Survey
-	// Begin is to begin the work on Duty.Share beside what is under way already.
+	// Begin: begin the work on Duty.Share. Other work continues.
 	Begin
-	// Stop is to tell the work to stop, except for that on Duty.Share. It does not wait for it.
+	// Stop: tell the work to stop, except for that on Duty.Share, and do not wait.
 	Stop
-	// CallOff is to say that the work on Duty.Part, which was told to stop, need not stop any more. It may have stopped by then.
+	// CallOff: end the stop of Duty.Part, because that need not stop any more. It may have stopped by then.
 	CallOff
-	// ReadOwner is to read the owner.
+	// ReadOwner: read the owner.
 	ReadOwner
-	// Judge is to find out whether the pod that asks for the slot should have it.
+	// Judge: find out whether the pod that asks for the slot should have it.
 	Judge
-	// Plan is to read the owner, to list the pods, and to write who should have what. It is the one step of several requests.
+	// Plan: read the owner, list the pods, and write who should have what. It is the one step of several requests.
 	Plan
 )
 
@@ -121,7 +121,7 @@ type Duty struct {
 	Why Why
 }
 
-// Step returns what the process does next about its locks. It is Rest if nothing is to be done.
+// Step returns what the process does next about its locks. Rest: nothing.
 func Step(t LockState, w Desired) Duty {
 	want := t.want(w)
 	keep := want.Within(t.Lock.Share)
@@ -166,7 +166,7 @@ func (t LockState) Continues() bool {
 	return t.Renewed && t.Listed && (t.Surveyed || !t.Strict) && !t.Others.Slot && (!t.Doubts || !t.Others.Any())
 }
 
-// want is what the pod is to have of its slot: Nothing if it is to give that up. It may not have what other pods lock, too, unless
+// want is the part of its lock that the pod should keep, Nothing if it should give the slot up. What other pods also lock does not belong to it, unless
 // they may withdraw.
 func (t LockState) want(w Desired) receipt.Share {
 	want, others := t.Lock.Share, t.Others
@@ -209,7 +209,7 @@ func waiting() Lock { return Lock{State: receipt.Waits, Share: receipt.Nothing()
 
 func gaveUp() Lock { return Lock{State: receipt.GaveUp, Share: receipt.Nothing()} }
 
-// locks is a lock of the share that says what of it the pod holds: what T3 has let it work on, and before T3 what the lock says that stands.
+// locks is a lock of the share that notes which part the pod holds: what it works on after T3, and before T3 what the present lock notes.
 func (t LockState) locks(share receipt.Share) Lock {
 	l := Lock{State: receipt.Locks, Share: share}
 	if t.Strict || t.Lock.Share.ID != share.ID {

@@ -7,7 +7,7 @@ import (
 
 // Part is some of the work of a process.
 type Part struct {
-	// All says that it is all work under the id. Otherwise it is that on Partitions.
+	// All: all work under the id. Otherwise only that on Partitions.
 	All        bool
 	Partitions placement.Set
 }
@@ -28,35 +28,34 @@ func (p Part) Minus(q Part) Part {
 	return Part{All: p.All, Partitions: p.Partitions.Minus(q.Partitions)}
 }
 
-// LockState is what a process knows of its own pod. Start makes it, and its methods return it with what came of a step.
+// LockState is what a process knows of the locks of its own pod. Each method returns it as it is after one step.
 type LockState struct {
-	// Known says that Lock stands on the pod: no write of this process is without an answer.
+	// Known: Lock stands on the pod, and every write of this process was answered.
 	Known bool
 	// Lock is the receipt, as it was read or written last.
 	Lock Lock
-	// Renewed says that this process has written Lock since it read it (T2).
+	// Renewed: this process has written Lock since it read it (T2).
 	Renewed bool
-	// Listed says that the other receipts were listed after Lock was written (T3), and Surveyed that the other Leases were listed after that.
+	// Listed: the other receipts were listed after Lock was written (T3). Surveyed: the other Leases were listed after that.
 	Listed, Surveyed bool
-	// Others is what these lock of Lock.
+	// Others is the part of Lock that other pods lock, by these lists.
 	Others Others
-	// Unbroken says that T3 has shown no other holder of Working, and that the receipt has locked that ever since. A pod that locks it, too, came later
-	// and withdraws.
+	// Unbroken: T3 has shown no other holder of Working, and the receipt has locked that ever since. A pod that also locks it came later, and withdraws.
 	Unbroken bool
 	// Working is where work may be under way: what was begun and has not stopped, be it by an earlier process of the pod.
 	Working receipt.Share
-	// Stopping is what was told to stop and has not stopped, and CalledOff what of it need not stop any more.
+	// Stopping is the work that is being stopped, and CalledOff the part of it that need not stop any more.
 	Stopping, CalledOff Part
-	// Doubts says that Lock is an earlier process's, and that another receipt may be withdrawn: its pod came later.
+	// Doubts: an earlier process wrote Lock, and the receipt of another pod that locks the same may be withdrawn, because that pod came later.
 	Doubts bool
-	// Strict says that a Lease locks beside the receipt, and Lease is what the own one locks, Nothing without one whose time runs.
+	// Strict: a Lease also locks. Lease is what this pod's one locks, Nothing without one that has not expired.
 	Strict bool
 	Lease  receipt.Share
-	// Unsure says that it is not known what the own Lease says, or will. It protects nothing before it is written again.
+	// Unsure: the content of this pod's Lease is not known. It protects nothing before it is written again.
 	Unsure bool
-	// Late says that a write of the receipt may still arrive, or one of the map that names the pod.
+	// Late: a write of the receipt, or of a map that names the pod, may still arrive.
 	Late bool
-	// Taken says that another pod has the Lease of the slot that Lock locks, and keeps it.
+	// Taken: another pod has the Lease of the slot that Lock locks, and keeps it.
 	Taken bool
 }
 
@@ -65,14 +64,14 @@ func Start(strict bool, left receipt.Share) LockState {
 	return LockState{Lock: Lock{Share: receipt.Nothing()}, Working: left, Strict: strict, Lease: receipt.Nothing()}
 }
 
-// Read takes in a read of the own pod.
+// Read is after a read of the own pod.
 func (t LockState) Read(lock Lock) LockState {
 	t = t.unconfirmed()
 	t.Known, t.Lock, t.Doubts = true, lock, lock.State == receipt.Locks
 	return t
 }
 
-// Wrote takes in that the API server accepted a receipt.
+// Wrote is after the API server accepted a receipt.
 func (t LockState) Wrote(lock Lock) LockState {
 	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
 	if sure := t.confirmed(lock.Share); !sure || !t.Lock.Share.Covers(lock.Share) { // what stays locked was locked all the time, so T3 would show nothing new
@@ -92,25 +91,25 @@ func (t LockState) confirmed(share receipt.Share) bool {
 	return t.Known && t.Renewed && t.Listed && secured && !others && t.Lock.Share.Covers(t.Working)
 }
 
-// Lost takes in that it is not known what stands on the pod: another writer changed the receipt, it seems.
+// Lost is after another writer changed the receipt, as it seems: the pod must be read.
 func (t LockState) Lost() LockState {
 	t.Known = false
 	return t
 }
 
-// Failed takes in that a write of the receipt failed, and whether it may arrive late. Nothing is confirmed before the next one.
+// Failed is after a write of the receipt failed. late: it may still arrive. Nothing is confirmed before the next write.
 func (t LockState) Failed(late bool) LockState {
 	t.Late = t.Late || late
 	return t.unconfirmed().Lost()
 }
 
-// Saw takes in a list of the other receipts.
+// Saw is after a list of the other receipts.
 func (t LockState) Saw(others Others) LockState {
 	t.Listed, t.Surveyed, t.Others = true, false, t.cameFirst(others)
 	return t
 }
 
-// SawLeases takes in a list of the other Leases.
+// SawLeases is after a list of the other Leases.
 func (t LockState) SawLeases(others Others) LockState {
 	t.Surveyed, t.Others = true, t.Others.And(t.cameFirst(others))
 	return t
@@ -124,13 +123,13 @@ func (t LockState) cameFirst(others Others) Others {
 	return others
 }
 
-// Sure takes in that another receipt has stayed for so long that it is not being withdrawn.
+// Sure is after another receipt has stayed for so long that its pod does not withdraw it.
 func (t LockState) Sure() LockState {
 	t.Doubts = false
 	return t
 }
 
-// Begun takes in that work has begun on the share. What an earlier process has left besides has not stopped with that.
+// Begun is after work has begun on the share. Work that an earlier process left elsewhere still runs.
 func (t LockState) Begun(share receipt.Share) LockState {
 	if t.Working.ID == share.ID {
 		share.Partitions = share.Partitions.Union(t.Working.Partitions)
@@ -139,7 +138,7 @@ func (t LockState) Begun(share receipt.Share) LockState {
 	return t
 }
 
-// Told takes in that the work was told to stop, except for that on the share.
+// Told is after the work was told to stop, except for that on the share.
 func (t LockState) Told(keep receipt.Share) LockState {
 	if t.Stopping = t.Stopping.And(t.beyond(keep)); t.Stopping.All {
 		t.Stopping, t.CalledOff = Part{All: true}, Part{}
@@ -155,13 +154,13 @@ func (t LockState) beyond(share receipt.Share) Part {
 	return Part{All: true}
 }
 
-// Recalled takes in that this part of the work was told that it need not stop any more.
+// Recalled is after this part of the work was told that it need not stop any more.
 func (t LockState) Recalled(part Part) LockState {
 	t.CalledOff = t.CalledOff.And(part)
 	return t
 }
 
-// Stopped takes in that this part of the work has stopped, whatever becomes of the rest that was told to.
+// Stopped is after this part of the work has stopped. The rest may still be stopping.
 func (t LockState) Stopped(part Part) LockState {
 	if t.Working.Partitions = t.Working.Partitions.Minus(part.Partitions); part.All {
 		t.Working = receipt.Nothing()
@@ -169,13 +168,13 @@ func (t LockState) Stopped(part Part) LockState {
 	return t.Resumed(part)
 }
 
-// Resumed takes in that this part of the work is not told to stop any more.
+// Resumed is after the end of a stop that did not stop this part.
 func (t LockState) Resumed(part Part) LockState {
 	t.Stopping, t.CalledOff = t.Stopping.Minus(part), t.CalledOff.Minus(part)
 	return t
 }
 
-// HasLease takes in what the own Lease says from now on. One that was not this pod's for a moment protects nothing before the next T2 and T3.
+// HasLease is after a write of this pod's Lease, which covers the share now. If another pod may have had it meanwhile, it protects nothing before the next T2 and T3.
 func (t LockState) HasLease(share receipt.Share) LockState {
 	if t.Lease.Empty() || t.Unsure {
 		t = t.unconfirmed()
@@ -184,7 +183,7 @@ func (t LockState) HasLease(share receipt.Share) LockState {
 	return t
 }
 
-// MayHaveLease takes in that a write of the own Lease, of the share, had no answer or was in vain.
+// MayHaveLease is after a write of this pod's Lease, for the share, that had no answer or was changed.
 func (t LockState) MayHaveLease(share receipt.Share) LockState {
 	if t.Unsure = true; t.Lease.Empty() {
 		t.Lease = share
@@ -195,7 +194,7 @@ func (t LockState) MayHaveLease(share receipt.Share) LockState {
 // hasLease reports whether the own Lease locks the share.
 func (t LockState) hasLease(share receipt.Share) bool { return !t.Unsure && t.Lease.Covers(share) }
 
-// LeaseTaken takes in that another pod has the Lease that this one was to have. If this one had noted the slot before it was strict, the other one
+// LeaseTaken is after another pod was found to have the Lease that this one needs. If this one had noted the slot before it was strict, the other one
 // came later and withdraws.
 func (t LockState) LeaseTaken() LockState {
 	withdraws := t.Doubts && t.Lock.Held.Slot
@@ -203,7 +202,7 @@ func (t LockState) LeaseTaken() LockState {
 	return t
 }
 
-// Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has. A stop under way is
+// Fenced is after this pod's Lease has expired. The work stops by itself, and the next step comes when it has. A stop under way is
 // called off, and ends before the next work begins.
 func (t LockState) Fenced() LockState {
 	t.Lease, t.Unsure, t.Working = receipt.Nothing(), false, receipt.Nothing()

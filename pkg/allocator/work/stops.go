@@ -23,15 +23,14 @@ const (
 
 // Stop says which work is to stop.
 type Stop struct {
-	// All says that all work is to stop. Otherwise only that on Partitions is.
+	// All: all work must stop. Otherwise only that on Partitions.
 	All        bool
 	Partitions placement.Set
-	// Stopped may be called with some of Partitions before Options.Stop returns: the work on these has stopped, and other pods may have them, whatever
-	// becomes of the rest. It does not block.
+	// Call Stopped with some of Partitions when their work has stopped before Options.Stop returns: other pods can then get these. It does not block.
 	Stopped func(placement.Set)
 	// Number tells this stop from others.
 	Number int
-	// Lost says that another pod may work on it already, so that there is no time to lose.
+	// Lost: another pod may already work on it, so there is no time to lose.
 	Lost bool
 }
 

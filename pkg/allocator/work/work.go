@@ -202,8 +202,8 @@ func (w *Work) Alarm(now time.Time) time.Time {
 	return pace.Soonest(now, w.partsDue(), w.failures.rest.until)
 }
 
-// Note adds to known what holds for the work.
-func (w *Work) Note(known *duty.Known) {
+// Known adds to known what holds for the work.
+func (w *Work) Known(known *duty.Known) {
 	known.GivesBack, known.NoteAt = w.givesBack, w.noteAt
 	known.Refused, known.Kept = w.stops.kept.until, w.stops.kept.Part
 }
