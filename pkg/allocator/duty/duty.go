@@ -85,29 +85,29 @@ type Desired struct {
 type Do int
 
 const (
-	// Rest: wait until something changes.
+	// Rest waits until something changes.
 	Rest Do = iota
-	// ReadPod: read the own pod, because its receipt may have changed.
+	// ReadPod reads the own pod, because its receipt may have changed.
 	ReadPod
-	// Secure: update this pod's Lease to cover Duty.Share, or release it if Share is Nothing (strict mode).
+	// Secure updates this pod's Lease to cover Duty.Share, or releases it if Share is Nothing (strict mode).
 	Secure
-	// Write: swap the receipt for Duty.Lock.
+	// Write swaps the receipt for Duty.Lock.
 	Write
-	// List: list the receipts of other live pods.
+	// List lists the receipts of other live pods.
 	List
-	// Survey: list the Leases of other slots (strict mode).
+	// Survey lists the Leases of other slots (strict mode).
 	Survey
-	// Begin: begin the work on Duty.Share. Other work continues.
+	// Begin begins the work on Duty.Share. Other work continues.
 	Begin
-	// Stop: tell the work to stop, except for that on Duty.Share, and do not wait.
+	// Stop tells the work to stop, except for that on Duty.Share, and does not wait.
 	Stop
-	// CallOff: end the stop of Duty.Part, because that need not stop any more. It may have stopped by then.
+	// CallOff ends the stop of Duty.Part, because that need not stop any more. It may have stopped by then.
 	CallOff
-	// ReadOwner: read the owner.
+	// ReadOwner reads the owner.
 	ReadOwner
-	// Judge: find out whether the pod that asks for the slot should have it.
+	// Judge finds out whether the pod that asks for the slot should have it.
 	Judge
-	// Plan: read the owner, list the pods, and write who should have what. It is the one step of several requests.
+	// Plan reads the owner, lists the pods, and writes who should have what. It is the one step of several requests.
 	Plan
 )
 
