@@ -15,10 +15,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
-	"github.com/idalloc/idalloc/pkg/allocator/peers"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/report"
+	"github.com/idalloc/idalloc/pkg/allocator/source"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/work"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -37,29 +38,28 @@ type Allocator struct {
 	wrote, version string
 	// failed are receipts that this process has sent since, and that may have arrived or may arrive all the same.
 	failed []string
-	// conflict says that the last of them failed its test.
+	// conflict: the last of them failed its test.
 	conflict bool
 	ref      store.Ref
-	// agent says that the controller tells the pod what it would read of its owner, and confirms its locks. wroteAt is when it wrote the last receipt, and
-	// patience how long it waits from then for that.
-	agent    bool
+	// sources are all that a pod may have, and source is that of this one.
+	sources map[string]source.Source
+	source  source.Source
+	// began is when this process sent its first request.
+	began time.Time
+	// wroteAt is when the last receipt was written, and patience how long the process waits from then for another program's T3.
 	wroteAt  time.Time
 	patience time.Duration
 	// lag is that of the stream of the pod.
-	lag lag
-	// damage is how often another program changed the receipt.
+	lag contact.Lag
+	// damage counts how often another program changed the receipt.
 	damage pace.Undone
 
-	tenure  duty.Tenure
-	view    view
-	plans   plans
-	work    work
-	lease   *lease.Guard
-	contest contest
-	peers   *peers.Peers
-	wait    wait
-	changes *report.Changes
-	// ends says that the process ends.
+	state      duty.LockState
+	work       *work.Work
+	lease      *lease.Guard
+	contention contention
+	wait       wait
+	// ends: the process ends.
 	ends bool
 }
 
@@ -69,17 +69,22 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0, receipt.Nothing())}
-	a.wait.retry, a.contest.backoff = a.pace.Backoff(), a.pace.Backoff()
-	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
+	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), state: duty.Start(o.FenceAfter > 0, receipt.Nothing())}
+	a.wait.retry, a.contention.backoff, a.began = a.pace.Backoff(), a.pace.Backoff(), a.clock.Now()
 	tell := func(e event.Event) { a.happened.Tell(e) }
 	a.contact = contact.New(contact.Options{Store: o.Store, Pod: o.Pod, Stale: o.Stale, Happened: tell}, o.Log)
-	a.peers = peers.New(o.Store, a.contact.Wake())
 	a.lease = lease.New(lease.Options{
 		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
 		Fenced: o.Fenced, News: a.contact.Ring, Contact: func(e event.Contact) { tell(e) },
 	})
-	a.changes = report.NewChanges(o.Pod, a.o.strategy, tell)
+	a.work = work.New(work.Options{
+		Clock: a.clock, Log: &a.log, Pace: a.pace, Contact: a.contact, Tell: tell,
+		Publish: o.Publish, Stop: o.Stop, Divides: o.Divides, LastStop: o.LastStop, Paused: o.Paused,
+	})
+	a.sources = sources(source.Options{
+		Process: served{a}, Store: o.Store, Clock: a.clock, Log: &a.log, Pace: a.pace, Contact: a.contact, Lease: a.lease, Tell: tell,
+		Pod: o.Pod, Namespace: o.Namespace, Divides: o.Divides, HandsOver: o.HandsOver, Strategies: a.o.strategy, Began: a.began,
+	})
 	if o.Observer != nil {
 		a.happened = event.Observers{o.Observer}
 	}
@@ -90,19 +95,15 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a.reached()
 	me := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}
 	tellers := event.Observers{report.Log{Logger: &a.log}}
-	if !a.agent { // that one has no right to write Events
+	if a.source.Facts().TellsEvents {
 		tellers = append(tellers, report.NewEvents(o.Store, &a.log, o.Namespace, me, a.contact.Go))
 	}
 	a.happened = append(tellers, a.happened...)
-	a.inherit()
+	if err := a.inherit(ctx); err != nil {
+		return nil, err
+	}
 	return a, nil
 }
-
-// PodUID returns the UID of this pod, by which a successor of the same name is told apart.
-func (a *Allocator) PodUID() string { return string(a.o.PodUID) }
-
-// Owner returns the owner that New found.
-func (a *Allocator) Owner() store.Ref { return a.ref }
 
 // Run claims a slot and keeps it until ctx ends. After it lost a slot or gave it away, it claims another one. It returns context.Cause(ctx),
 // with ErrNoSlot if there was no slot at that moment. An error that repeating does not cure ends it at once. It does not release the slot: call
@@ -111,10 +112,13 @@ func (a *Allocator) Run(ctx context.Context) error {
 	return a.until(ctx, func() bool { return false })
 }
 
+// lastTime bounds how long Note waits for the answer.
+const lastTime = 2 * time.Second
+
 // Note has the receipt say what the pod holds, for its next process, if it does not yet. Call it after Run returned, if the pod keeps its slot. It is
 // tried once, for seconds at most: without it that process has newer tokens.
 func (a *Allocator) Note(ctx context.Context) {
-	next := duty.Step(a.tenure, duty.Wish{Propose: receipt.Nothing(), Note: true})
+	next := duty.Step(a.state, duty.Desired{Propose: receipt.Nothing(), Note: true})
 	if next.Do != duty.Write || !next.Lock.Held.Slot {
 		return
 	}
@@ -125,44 +129,36 @@ func (a *Allocator) Note(ctx context.Context) {
 
 // Claim claims a slot and returns. The pod keeps the slot. Errors: as of Run.
 func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
-	err := a.until(ctx, func() bool { return a.work.shown.Assigned() })
+	err := a.until(ctx, func() bool { return a.work.Shown().Assigned() })
 	if err == nil {
 		a.Note(ctx)
 	}
-	return a.work.shown, err
+	return a.work.Shown(), err
 }
 
 // Release gives the slot back, if there is one, and publishes the state released. Call it after Run or Claim returned, and only when the work
-// under the id has stopped. byItself says that the work stopped without being told to, which soon after the slot was taken is a failure. It
+// under the id has stopped. byItself: the work stopped without being told to, which is a failure if it was soon after the take. It
 // blocks until the receipt says so, and the owner, if this pod writes it; or until ctx ends. If it returns an error, the slot comes free when
 // the pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
-	a.work.failed(byItself, a.clock.Now())
+	a.work.Ends(byItself)
 	a.ends, a.wait.until = true, time.Time{}
-	a.tenure = a.tenure.Stopped(duty.Part{All: true})
+	a.state = a.state.Stopped(duty.Part{All: true})
 	a.publish(identity.StateReleased)
-	a.view.late = a.view.late || a.tenure.Late && a.view.ok() && !a.agent
+	a.source.Ends()
 	holdsNothing := func() bool {
-		return a.tenure.Known && !a.tenure.Late && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
+		return a.state.Known && !a.state.Late && a.state.Lock.State != receipt.Locks && a.state.Lease.Empty()
 	}
-	named := func() bool { return a.tenure.Lock.State != receipt.GaveUp && a.view.ok() && a.named(a.view.owner) }
-	err := a.until(ctx, func() bool { return holdsNothing() && !named() && !a.view.late && a.plans.turn.IsZero() })
-	if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
+	err := a.until(ctx, func() bool {
+		f := a.source.Facts()
+		return holdsNothing() && !f.Busy && (!f.Named || a.state.Lock.State == receipt.GaveUp)
+	})
+	if err != nil && !holdsNothing() && !a.source.Facts().Gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 		return err
 	}
-	if s := a.tenure.Lock.State; a.tenure.Known && (s == receipt.Waits || s == receipt.None) && a.pod.DeletionTimestamp == nil {
+	if s := a.state.Lock.State; a.state.Known && (s == receipt.Waits || s == receipt.None) && a.pod.DeletionTimestamp == nil {
 		// without a receipt it also counts as a waiter, unless its pod is being deleted
 		_ = a.write(ctx, duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()}) // tried once: no plan gives it a slot from now on
 	}
 	return nil
 }
-
-// Fenced reports, by the clock at the call, whether the id that was published last is fenced for lack of contact (strict mode). It is for
-// callers that may have been suspended since then. It does not block and may be called from any goroutine.
-func (a *Allocator) Fenced() bool { return a.lease.Over() }
-
-// Healthy returns an error if the loop is stuck. Waiting, for an API server that is away as well, is not.
-func (a *Allocator) Healthy() error { return a.contact.Healthy() }
-
-// Waiting says what the allocator waits for, empty if for nothing.
-func (a *Allocator) Waiting() string { return a.wait.now() }

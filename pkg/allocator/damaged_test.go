@@ -18,17 +18,23 @@ import (
 // atRead is an allocator whose pod has slot 0 by its receipt.
 func atRead(t *testing.T) (*apifake.Server, *Allocator) {
 	t.Helper()
+	return publishing(t, func(identity.Identity) {})
+}
+
+// publishing is one that publishes to this function.
+func publishing(t *testing.T, publish func(identity.Identity)) (*apifake.Server, *Allocator) {
+	t.Helper()
 	api := apifake.New(t)
 	api.Put(apifake.Owner(1))
 	pod := apifake.Holding("p0", 0)
 	pod.SetOwnerReferences(apifake.ControlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
 	api.Put(pod)
 	s := api.Store(t, clock.RealClock{})
-	a, err := New(t.Context(), Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, Log: logr.Discard(), Publish: func(identity.Identity) {}})
+	a, err := New(t.Context(), Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, Log: logr.Discard(), Publish: publish})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.contact.Begin(t.Context(), a.ref, false, a.log)
+	a.contact.Begin(t.Context(), a.ref, a.log)
 	return api, a
 }
 
@@ -45,15 +51,19 @@ func locking(t *testing.T) (*Allocator, *apifake.Server) {
 // The watch shows one moment for both.
 func TestAPodWhoseReceiptAndControllerChangeFindsItsOwnerAgain(t *testing.T) {
 	a, _ := locking(t)
-	if err := a.readOwner(t.Context()); err != nil || a.view.state != seen {
-		t.Fatalf("the owner is %v, %v", a.view.state, err)
+	if err := a.source.ReadOwner(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := a.see(); known.Unseen {
+		t.Fatal("the owner is to be read again right after a read")
 	}
 	pod := a.pod.DeepCopy()
 	pod.ResourceVersion = "999999"
 	delete(pod.Annotations, receipt.Key)
 	pod.OwnerReferences[0].UID = "another"
-	if a.hearSelf(pod, true); a.view.state != suspected || a.tenure.Lock.State != receipt.Unreadable {
-		t.Errorf("the owner is %v, the lock %+v", a.view.state, a.tenure.Lock)
+	a.hearPod(pod, true)
+	if _, known := a.see(); !known.Unseen || a.state.Lock.State != receipt.Unreadable {
+		t.Errorf("the owner is to be read again: %t, the lock is %+v", known.Unseen, a.state.Lock)
 	}
 }
 
@@ -63,8 +73,8 @@ func TestAReceiptThatIsPutBackIsNoLock(t *testing.T) {
 	lock := api.Get(apifake.Pods, "p0").GetAnnotations()
 	for _, annotations := range []map[string]string{nil, lock} {
 		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
-		if err := a.readPod(t.Context()); err != nil || a.tenure.Lock.State != receipt.Unreadable {
-			t.Errorf("with the annotations %v the lock is %+v, %v", annotations, a.tenure.Lock, err)
+		if err := a.readPod(t.Context()); err != nil || a.state.Lock.State != receipt.Unreadable {
+			t.Errorf("with the annotations %v the lock is %+v, %v", annotations, a.state.Lock, err)
 		}
 	}
 }
@@ -89,7 +99,7 @@ func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
 	for refused, holds := range map[bool]bool{false: true, true: false} {
 		api, a := atRead(t)
 		noted := duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}, Held: duty.Held{Slot: true}}
-		a.work.token = 7
+		a.work.Resume(duty.LockState{Lock: noted}, receipt.Receipt{Token: 7})
 		if err := a.write(t.Context(), noted); err != nil {
 			t.Fatal(err)
 		}
@@ -99,19 +109,20 @@ func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
 		if err := a.readPod(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if a.tenure.Lock.Held.Slot != holds || (a.work.token == 7) != holds {
-			t.Errorf("a write refused: %t, and the pod holds the slot: %+v with token %d", refused, a.tenure.Lock, a.work.token)
+		if a.state.Lock.Held.Slot != holds || (a.work.Token() == 7) != holds {
+			t.Errorf("a write refused: %t, and the pod holds the slot: %+v with token %d", refused, a.state.Lock, a.work.Token())
 		}
 	}
 }
 
 // The work continues until it is known whether another pod has locked the slot. A program that is shown no token meanwhile writes nothing.
 func TestWhatIsPublishedKeepsItsTokenUntilTheNextLockHasOne(t *testing.T) {
-	api, a := atRead(t)
 	last := identity.Identity{}
-	a.o.Publish = func(is identity.Identity) { last = is }
+	api, a := publishing(t, func(is identity.Identity) { last = is })
 	noted := duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}, Held: duty.Held{Slot: true}}
-	a.work.token, a.work.confirmed, a.tenure.Working = 7, true, noted.Share
+	a.work.Resume(duty.LockState{Lock: noted}, receipt.Receipt{Token: 7})
+	a.state.Working = noted.Share
+	a.work.Begun(noted.Share)
 	if err := a.write(t.Context(), noted); err != nil {
 		t.Fatal(err)
 	}
@@ -124,25 +135,5 @@ func TestWhatIsPublishedKeepsItsTokenUntilTheNextLockHasOne(t *testing.T) {
 	}
 	if a.tell(); !last.Assigned() || last.Token != 7 {
 		t.Errorf("before the next lock has a token it shows %+v", last)
-	}
-}
-
-// The receipt is gone while it is not known what stands on the pod: a later lock of the same slot is another lock, with another token.
-func TestALockAfterALostOneHasAnotherToken(t *testing.T) {
-	for name, now := range map[string]duty.Lock{
-		"the receipt is gone":   {Share: receipt.Nothing()},
-		"it locks another slot": {State: receipt.Locks, Share: receipt.Share{ID: 1}},
-		"it is the pod's own":   {State: receipt.Locks, Share: receipt.Share{ID: 0}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := &Allocator{tenure: duty.Start(false, receipt.Nothing())}
-			a.work = work{token: 7, confirmed: true}
-			a.tenure.Lock = now
-			a.tenure.Working = receipt.Share{ID: 0}
-			a.workStopped(duty.Part{All: true})
-			if kept := a.work.token == 7; kept != (name == "it is the pod's own") {
-				t.Errorf("the token after the work has stopped is %d", a.work.token)
-			}
-		})
 	}
 }

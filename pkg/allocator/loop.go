@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -19,7 +20,6 @@ func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 		if err := a.under(ctx, done); !errors.Is(err, errOtherOwner) {
 			return err
 		}
-		a.plans = plans{began: a.plans.began, again: a.pace.Backoff()}
 		if err := a.persist(ctx, "find the owner", a.resolve); err != nil {
 			return err
 		}
@@ -29,14 +29,14 @@ func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 // under is until under one owner. It returns errOtherOwner if another object owns the pod.
 func (a *Allocator) under(ctx context.Context, done func() bool) error {
 	follow, cancel := context.WithCancel(ctx)
-	a.contact.Begin(follow, a.ref, a.agent, a.log)
+	a.contact.Begin(follow, a.ref, a.log)
 	a.lease.Begin(follow, a.ref, a.o.PodUID)
 	defer func() {
 		cancel()
-		a.peers.Close()
+		a.source.Close()
 		a.contact.End()
 		a.lease.Wait()
-		a.hearStops() // their goroutines have ended with the streams
+		a.state = a.work.Hear(a.state) // their goroutines have ended with the streams
 	}()
 	for {
 		turn := a.clock.Now() // what is due from here on and was not heard in this turn wakes the next one
@@ -48,17 +48,18 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 			return nil
 		case ctx.Err() != nil:
 			return a.stopped(ctx)
-		case a.view.state == other && (a.settled() || a.ref.Name == "") && !a.ends: // under no owner there is nothing to settle
+		case a.source.Facts().Other && (a.settled() || a.ref.Name == "") && !a.ends: // under no owner there is nothing to settle
 			return errOtherOwner
 		}
-		next, at := duty.Next(a.tenure, a.see(), a.know(), a.clock.Now())
+		view, known := a.see()
+		next, at := duty.Next(a.state, view, known, a.clock.Now())
 		if next.Do != duty.Stop { // it tells what is to stop from now on
 			a.tell()
 		}
 		err := a.do(ctx, next, turn, at)
 		if errors.Is(err, ErrPodGone) {
 			a.lease.Fence()
-			a.tenure.Working = receipt.Nothing()
+			a.state.Working = receipt.Nothing()
 			a.publish(identity.StateLost)
 			return err
 		}
@@ -83,10 +84,10 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		return fmt.Errorf("%w: remove label %s from the pod template, or idalloc from pod %s", ErrAssigned, receipt.AssignLabel, a.o.Pod)
 	}
 	if a.pod == nil && a.o.Left != nil {
-		a.work.left = a.o.Left(string(pod.UID))
+		a.work.Find(a.o.Left(string(pod.UID)))
 	}
-	a.view = view{told: receipt.Proposal{Share: receipt.Nothing()}}
-	ref, err := a.findOwner(ctx, pod)
+	a.source = a.sourceOf(pod)
+	ref, err := a.source.Resolve(ctx, pod, a.work.Left())
 	if err != nil {
 		return err
 	}
@@ -96,14 +97,14 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	if ref.Name != "" { // the controller has not said it yet
 		a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
 	}
-	if graceless && !a.tenure.Strict {
+	if graceless && !a.state.Strict {
 		// Log: `terminationGracePeriodSeconds: 0`: whatever deletes this pod deletes it by force. Strict mode is safe.
 		// Do: take it out of the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
-	a.tenure = a.tenure.Read(a.lockOn(pod))
-	a.work.resumes(a.tenure, a.receipt(), a.clock.Now())
-	a.hearTold(pod)
+	a.state = a.state.Read(a.lockOn(pod))
+	a.work.Resume(a.state, a.receipt())
+	a.heard()
 	return nil
 }
 
@@ -112,7 +113,7 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	a.contact.Busy()
 	switch next.Do {
 	case duty.ReadOwner:
-		if err := a.readOwner(ctx); err != nil || !a.view.ok() {
+		if err := a.source.ReadOwner(ctx); err != nil || !a.source.Facts().Known {
 			return err
 		}
 		return a.giveBack(ctx)
@@ -122,13 +123,13 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 		return a.secure(ctx, next.Share)
 	case duty.Write:
 		err := a.write(ctx, next.Lock)
-		if errors.Is(err, errUntold) {
+		if errors.Is(err, errMayNotWrite) {
 			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.NoSlot}, turn, at)
 		}
 		return err
 	case duty.List:
 		if by := a.confirmedBy(); a.clock.Now().Before(by) {
-			a.wait.why = "idalloc-controller to confirm the lock"
+			a.wait.why = a.source.Facts().Confirmer + " to confirm the lock"
 			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.Later}, turn, by)
 		}
 		return a.list(ctx)
@@ -139,11 +140,15 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	case duty.Stop:
 		a.stop(next.Share) //nolint:contextcheck // what it starts ends with the streams
 	case duty.CallOff:
-		a.callOff(next.Part)
+		a.state = a.work.CallOff(a.state, next.Part)
 	case duty.Judge:
-		return a.judge(ctx)
+		return a.source.Judge(ctx)
 	case duty.Plan:
-		return a.plan(ctx)
+		planned, err := a.source.Plan(ctx)
+		if a.state.Late = a.state.Late || planned.Late; planned.Made {
+			a.wait.retry.Reset()
+		}
+		return err
 	case duty.Rest:
 		return a.rest(ctx, next, turn, at)
 	}
@@ -152,9 +157,8 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 
 // rest waits for more, until the given time or the first alarm since the turn began.
 func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time) error {
-	a.listen(why) //nolint:contextcheck // what it starts ends with the streams
+	a.source.Listen(why)
 	a.explain(why)
-	a.view.fresh = false
 	now := a.clock.Now()
 	if why.Why != duty.Later && !now.Before(a.wait.until) { // nothing is left to repeat
 		a.wait.retry.Reset()
@@ -162,7 +166,7 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time)
 		a.contact.NoteStale()
 	}
 	var timer <-chan time.Time
-	if at = soonest(turn, at, a.alarm(turn)); !at.IsZero() {
+	if at = pace.Soonest(turn, at, a.alarm(turn)); !at.IsZero() {
 		t := a.clock.NewTimer(max(0, at.Sub(now)))
 		defer t.Stop()
 		timer = t.C()
@@ -174,14 +178,14 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time)
 	case <-timer:
 	case <-a.contact.Wake():
 	case paused := <-a.o.Pause:
-		a.pause(paused)
+		a.work.Pause(a.state, paused)
 	}
 	return a.contact.Denied()
 }
 
 // stopped is the error of a loop whose context ended.
 func (a *Allocator) stopped(ctx context.Context) error {
-	if a.work.shown.Assigned() {
+	if a.work.Shown().Assigned() {
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("%w: %w: waited for %s", ErrNoSlot, context.Cause(ctx), a.wait.now())

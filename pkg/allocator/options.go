@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/work"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -55,7 +56,7 @@ type Options struct {
 	Left func(uid string) identity.Identity
 	// LastStop is the Number of the last Stop of an earlier process of this container, 0 if there was none. Numbers go on from it.
 	LastStop int
-	// HandsOver says that a nil error of Stop means that the work has stopped, and not only that it had time to stop. Then a waiter of a
+	// HandsOver: a nil error of Stop means that the work has stopped, and not only that it had time to stop. Then a waiter of a
 	// newer revision may ask for the slot, and partitions may move while the process lives.
 	HandsOver bool
 	// FenceAfter turns strict mode on: the id ends by itself after that long without contact with the API server. Zero is off.
@@ -66,14 +67,13 @@ type Options struct {
 	// time, on the clock of boottime.Now, which runs on in suspend. The time may be past. Fenced must not wait for the work. It may be
 	// called from any goroutine, and again for the same id.
 	Fenced func(by time.Duration)
-	// Divides says that the process works on partitions.
+	// Divides: the process works on partitions.
 	Divides bool
 	// Pause is received from: true has the process let go of all partitions and take none, until false comes. It may be nil.
 	Pause <-chan bool
-	// Paused says that the process begins with a pause.
+	// Paused: the process begins with a pause.
 	Paused bool
-	// RestsAfterFailures says that a process whose program failed three times in a row takes no partitions for a while, if other pods can work on
-	// them. Without Left, a process that ended without a word counts as a failure, too.
+	// RestsAfterFailures: a process whose program failed three times in a row gets no partitions for a while, if other pods can work on them. Without Left, a process that ended without a word counts as a failure, too.
 	RestsAfterFailures bool
 	// Strategies are strategies of this program, by name, in addition to those of package placement.
 	Strategies map[string]placement.Strategy
@@ -82,18 +82,7 @@ type Options struct {
 }
 
 // Stop says which work is to stop.
-type Stop struct {
-	// All says that all work is to stop. Otherwise only that on Partitions is.
-	All        bool
-	Partitions placement.Set
-	// Stopped may be called with some of Partitions before Options.Stop returns: the work on these has stopped, and other pods may have them, whatever
-	// becomes of the rest. It does not block.
-	Stopped func(placement.Set)
-	// Number tells this stop from others.
-	Number int
-	// Lost says that another pod may work on it already, so that there is no time to lose.
-	Lost bool
-}
+type Stop = work.Stop
 
 func (o *Options) complete() error {
 	if o.Publish == nil {

@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
@@ -17,15 +13,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// doubt is for how long a process that resumes lists again before it believes that another receipt stays.
-const doubt = 10 * time.Second
-
 // againTime is how long a process waits before it takes partitions again that another pod locked, too, and before it looks again at a Lease of
 // another pod.
 const againTime = 2 * time.Second
 
-// contest is about what other pods have that this one is to have.
-type contest struct {
+// contention is what other pods have that is proposed to this one.
+type contention struct {
 	// backoff is that of a pod whose slot another pod locks, too. again is when what that one has may be taken again.
 	backoff *pace.Backoff
 	again   time.Time
@@ -37,182 +30,61 @@ type contest struct {
 // errOtherOwner means that another object owns this pod now.
 var errOtherOwner = errors.New("another object owns the pod")
 
-// errUntold means that no policy permits an agent to write a receipt of its owner, because the controller does not name that owner on its pod.
-var errUntold = errors.New("idalloc-controller does not name the owner on the pod")
-
-// getPod reads the own pod. The API server does not accept the token of a pod that is gone, so where the stream says that it is gone, no other
-// answer is to be had. Errors: ErrPodGone, or as of store.Store.
-func (a *Allocator) getPod(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
-	switch {
-	case errors.Is(err, store.ErrGone), err == nil && pod.UID != a.o.PodUID, apierrors.IsUnauthorized(err) && a.unseen():
-		return nil, a.podGone()
-	}
-	return pod, err
-}
-
-// unseen reports whether the stream of the own pod says that it is gone.
-func (a *Allocator) unseen() bool {
-	stream := a.contact.Pod()
-	if stream == nil {
-		return false
-	}
-	pod, there := stream.Get(a.o.Pod)
-	return !there || pod.UID != a.o.PodUID
-}
-
-// readPod reads the own pod.
-func (a *Allocator) readPod(ctx context.Context) error {
-	pod, err := a.getPod(ctx)
-	if err != nil {
-		return err
-	}
-	before := a.pod
-	a.meet(pod)
-	defer a.hearTold(pod)
-	text := pod.Annotations[receipt.Key]
-	switch same, late := text == a.wrote && labelsOf(pod) == labelsOf(before), slices.Contains(a.failed, text); {
-	case a.tenure.Lock.State == receipt.Unreadable && a.wrote == "": // no lock of this pod is unbroken before its next write
-		a.tenure = a.tenure.Read(damaged())
-	case same && a.tenure.Renewed:
-		a.tenure.Known = true // it was there all the time
-	case a.wrote == "", same, late: // a start, or a write failed
-		if late {
-			a.wrote = text
-		}
-		lock := a.lockOn(pod)
-		if same && a.conflict { // other bytes stood there for a moment, it seems
-			lock.Held = duty.Held{}
-			a.work.forget()
-		}
-		a.tenure = a.tenure.Read(lock)
-		a.work.resumes(a.tenure, a.receipt(), a.clock.Now())
-	default:
-		a.hurt()
-	}
-	return nil
-}
-
-// meet takes in a newer moment of the own pod.
-func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
-	if !a.agent && otherController(a.pod, pod) {
-		a.view.suspect()
-	}
-	a.pod = pod
-}
-
-// hurt takes in that another program changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
-func (a *Allocator) hurt() {
-	a.happened.Tell(event.Damaged{
-		// Event: a pod's receipt or labels were changed or removed. The pod stops its work and takes its id again, and has none for a moment. A
-		// receipt that cannot be read locks its slot.
-		// Do: stop the writer of the pods' annotations.
-		About: a.view.owner.About(), Reason: "ReceiptDamaged",
-		Detail: "annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + " were changed or removed: its work stops, and the id is taken again",
-	})
-	a.tenure, a.wrote, a.failed = a.tenure.Read(damaged()), "", nil
-	a.damage.Again(a.clock.Now())
-	a.wait.after(a.clock.Now(), a.damage.Damping(), "its next try: the receipt or the labels of this pod were changed")
-}
+// errMayNotWrite means that no policy permits this process a receipt for its owner, because the controller does not name that owner on its pod.
+var errMayNotWrite = errors.New("idalloc-controller does not name the owner on the pod")
 
 // write swaps the receipt (T2).
 func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
-	if !a.mayName() {
-		return errUntold
+	if !a.source.Facts().MayWrite {
+		return errMayNotWrite
 	}
 	next := receipt.Receipt{
-		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(a.tenure.Lock, lock, a.receipt().Rank, a.clock.Now()),
-		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.tenure.Strict && lock.State == receipt.Locks,
+		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.Rank(a.state.Lock, lock, a.receipt().Rank),
+		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.state.Strict && lock.State == receipt.Locks,
 	}
 	if lock.Held.Slot {
-		next.Token, next.Tokens = a.work.token, a.work.tokens(lock.Held.Partitions)
+		next.Token, next.Tokens = a.work.Token(), a.work.Tokens(lock.Held.Partitions)
 	}
-	before, began := a.tenure.Lock, a.clock.Now()
+	before, began := a.state.Lock, a.clock.Now()
 	pod, err := a.o.Store.SwapLock(ctx, a.pod, a.wrote, next)
 	switch {
 	case err == nil:
-		a.meet(pod)
+		a.pod = pod
 		a.wrote, a.version, a.wroteAt, a.failed, a.conflict = next.Encode(), pod.ResourceVersion, a.clock.Now(), nil, false
 		a.patience = a.pace.Confirm(a.wroteAt.Sub(began))
-		a.tenure = a.tenure.Wrote(lock)
+		a.state = a.state.Wrote(lock)
 		token, _ := receipt.TokenOf(pod.ResourceVersion) // that of a lock can be read, or there is an error
 		a.swapped(before, lock, token)
-		a.hearTold(pod)
+		a.heard()
 		return nil
 	case errors.Is(err, store.ErrGone):
-		a.tenure = a.tenure.Failed(true)
+		a.state = a.state.Failed(true)
 		return a.readPod(ctx)
 	case errors.Is(err, store.ErrNotKept), errors.Is(err, receipt.ErrNoToken):
 		a.wrote = "" // what stands there is not this pod's, or of no use to it
 	}
 	a.conflict = errors.Is(err, store.ErrConflict)
 	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of it may arrive, or may have
-	if a.tenure = a.tenure.Failed(late); late {
+	if a.state = a.state.Failed(late); late {
 		a.failed = append(a.failed, next.Encode())
 	}
 	return err
 }
 
-// list lists the others' receipts (T3), as they were when this pod's own was written, or later. The list must show that as it was written.
-func (a *Allocator) list(ctx context.Context) error {
-	if !a.confirmedBy().IsZero() {
-		if lists, err := a.overdue(ctx); !lists {
-			return err
+// swapped records a write of the receipt.
+func (a *Allocator) swapped(before, lock duty.Lock, token int64) {
+	a.work.Wrote(lock, token)
+	if lock.State == receipt.Locks {
+		if yielded := before.Share.Partitions.Minus(lock.Share.Partitions); !yielded.Empty() {
+			a.happened.Tell(event.Yielded{ID: lock.Share.ID, Partitions: yielded.String()})
 		}
+		return
 	}
-	mine := a.tenure.Lock.Share
-	which := store.Sought{Since: a.version}
-	if mine.Of == 0 {
-		which.IDs = []int{mine.ID} // but partitions may be locked under any slot
+	if before.State == receipt.Locks {
+		f := a.source.Facts()
+		a.happened.Tell(event.Given{About: f.About, ID: before.Share.ID, Count: f.Owned, Requester: f.Asker})
 	}
-	receipts, _, err := a.o.Store.Receipts(ctx, a.ref, which)
-	if err != nil {
-		return err
-	}
-	var others duty.Others
-	own, by := false, ""
-	for _, r := range receipts {
-		switch {
-		case r.UID == a.o.PodUID:
-			own = r.Text == a.wrote
-		case a.tenure.Strict && r.Strict && r.Overdue(a.clock.Now()): // its Lease says for how long
-		default:
-			if blocks := duty.LockOf(r.Receipt).Blocks(a.tenure.Lock); blocks.Any() {
-				others, by = others.And(blocks), r.Pod
-			}
-		}
-	}
-	if !own {
-		a.tenure = a.tenure.Lost()
-		return fmt.Errorf("%w: the receipt on pod %s, or its labels, is not in the list of receipts as it was written", store.ErrNotKept, a.o.Pod)
-	}
-	a.tenure = a.tenure.Saw(others)
-	a.compared(by)
-	return nil
-}
-
-// compared takes in what T3 has shown, and a pod that locks something of the share, too; empty if there is none. A pod that withdraws from its
-// slot tries again at a random time, because the other one may do the same. One that resumes lists again for a while.
-func (a *Allocator) compared(by string) {
-	switch t := a.tenure; {
-	case by == "":
-	case !t.Doubts && !t.Others.Slot:
-		a.contest.again = a.clock.Now().Add(a.pace.Longer(againTime))
-	default:
-		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
-		if t.Doubts && a.clock.Since(a.work.resumed) <= doubt {
-			a.wait.after(a.clock.Now(), a.wait.retry.Next(), "pod "+by+", which locks the same, to withdraw")
-			return
-		}
-		a.tenure = t.Sure()
-		a.contest.again = a.clock.Now().Add(a.contest.backoff.Next())
-	}
-	t := a.tenure
-	works := t.Working.Within(t.Lock.Share)
-	works.Partitions = works.Partitions.Minus(t.Others.Partitions)
-	if t.Continues() && !works.Empty() && !t.Stopping.All {
-		a.begun(works)
-	}
+	a.source.Gave()
 }
 
 // begin begins the work on the share.
@@ -220,32 +92,33 @@ func (a *Allocator) begin(share receipt.Share) {
 	if a.lease.Over() {
 		return // hear takes that in
 	}
-	a.tenure = a.tenure.Begun(share)
+	a.state = a.state.Begun(share)
 	a.wait.retry.Reset()
-	a.contest.backoff.Reset()
+	a.contention.backoff.Reset()
 	a.begun(share)
 }
 
-// secure has the own Lease say what the share has, or lets it go.
+// secure updates this pod's Lease to cover the share, or releases it if that is empty.
 func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	if share.Empty() {
-		id := a.tenure.Lease.ID
-		forGood := a.view.ok() && id >= a.owned()
+		id := a.state.Lease.ID
+		f := a.source.Facts()
+		forGood := f.Known && id >= f.Owned
 		err := a.lease.LetGo(ctx, id, forGood)
 		if forGood && err != nil && !store.Temporary(err) { // its Role may not permit to delete
 			err = a.lease.LetGo(ctx, id, false)
 		}
 		if err != nil {
-			a.tenure = a.tenure.MayHaveLease(share)
+			a.state = a.state.MayHaveLease(share)
 			return err
 		}
-		a.tenure = a.tenure.HasLease(share)
+		a.state = a.state.HasLease(share)
 		return nil
 	}
 	other, left, err := a.lease.Secure(ctx, share)
 	switch {
 	case errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrNotKept):
-		a.tenure = a.tenure.MayHaveLease(share)
+		a.state = a.state.MayHaveLease(share)
 		return err
 	case err != nil:
 		return err
@@ -253,34 +126,23 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 		a.leaseTaken(other, left)
 		return nil
 	}
-	a.contest.lease, a.contest.until = store.Lease{}, time.Time{}
-	a.tenure = a.tenure.HasLease(share)
+	a.contention.lease, a.contention.until = store.Lease{}, time.Time{}
+	a.state = a.state.HasLease(share)
 	return nil
 }
 
-// leaseTaken takes in that another pod has the Lease that this one is to have. A pod that had noted the slot before it was strict keeps it, unless the
+// leaseTaken is called when another pod has the Lease that this one needs. A pod that had noted the slot before it was strict keeps it, unless the
 // other one still renews after a while: then that one works, and did not find the receipt.
 func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
 	now, name := a.clock.Now(), store.LeaseName(a.ref.String(), other.ID)
-	if seen := a.contest.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.resumed) > doubt {
-		a.tenure = a.tenure.Sure()
+	if seen := a.contention.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.Resumed()) > doubt {
+		a.state = a.state.Sure()
 	}
-	a.contest.lease, a.contest.until = other, now.Add(left)
-	a.tenure = a.tenure.LeaseTaken()
-	a.contest.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
+	a.contention.lease, a.contention.until = other, now.Add(left)
+	a.state = a.state.LeaseTaken()
+	a.contention.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
 	a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, name)})
-	if t := a.tenure; t.Lock.State == receipt.Locks && !t.Taken {
+	if t := a.state; t.Lock.State == receipt.Locks && !t.Taken {
 		a.wait.after(now, a.wait.retry.Next(), fmt.Sprintf("pod %s, which has the Lease %s, to let it go", other.Pod, name))
 	}
-}
-
-// survey lists the others' Leases (T3 in strict mode). This pod must still hold its own Lease.
-func (a *Allocator) survey(ctx context.Context) error {
-	others, by, err := a.lease.Survey(ctx, a.tenure.Lock.Share)
-	if err != nil || a.lease.Over() {
-		return err
-	}
-	a.tenure = a.tenure.SawLeases(others)
-	a.compared(by)
-	return nil
 }

@@ -390,22 +390,37 @@ func TestAnAgentWhosePodNamesNoOwnerSendsNoReceipt(t *testing.T) {
 	}
 }
 
-func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
-	b := newBench(t, 3)
-	b.agent()
+// waits starts the agent. What it returns reports whether the agent says that it waits for this.
+func (b *bench) waits(change func(*allocator.Options)) func(text string) func(map[string]identity.Identity) bool {
 	var waiting atomic.Value
 	b.start(agent, func(o *allocator.Options) {
 		o.Observer = on(func(e event.Waiting) {
 			waiting.Store(e.Reason)
 			b.ring()
 		})
+		change(o)
 	})
-	waits := func(text string) func(map[string]identity.Identity) bool {
+	return func(text string) func(map[string]identity.Identity) bool {
 		return func(map[string]identity.Identity) bool {
 			said, _ := waiting.Load().(string)
 			return strings.Contains(said, text)
 		}
 	}
+}
+
+func TestAStrictAgentSaysWhichLeaseItWaitsFor(t *testing.T) {
+	b := newBench(t, 3)
+	b.leases(t)
+	b.agent()
+	waits := b.waits(strict)
+	b.tell(3, receipt.Share{ID: 2}, nil)
+	b.until("what it waits for", waits("slot 2: pod lost has the Lease"))
+}
+
+func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	waits := b.waits(func(*allocator.Options) {})
 	b.tell(3, receipt.Share{ID: 2}, func(o *receipt.Proposal) { o.UID = "another pod's" })
 	b.until("what it waits for", waits(receipt.ProposalKey))
 	b.tell(3, receipt.Nothing(), func(o *receipt.Proposal) { o.Why = "no id is free for it yet" })

@@ -24,12 +24,12 @@ func (m *model) next(w world) (out []edge) {
 		out = append(out, m.stops(w, i)...)
 		if p.tenure.doubts {
 			to := w
-			to.pods[i].tenure.note(duty.Tenure.Sure)
+			to.pods[i].tenure.note(duty.LockState.Sure)
 			out = append(out, edge{pod: i, what: "has doubted long enough", to: to})
 		}
 		if p.tenure.known && p.receipt.bytes != p.tenure.receipt.bytes {
 			to := w
-			to.pods[i].tenure.note(duty.Tenure.Lost)
+			to.pods[i].tenure.note(duty.LockState.Lost)
 			out = append(out, edge{pod: i, what: "hears of another receipt on it", to: to})
 		}
 		for _, a := range m.actions(p.tenure) {
@@ -46,13 +46,13 @@ func (m *model) next(w world) (out []edge) {
 
 // stops returns how stops that are under way may go on. Each part of the work stops when it does.
 func (m *model) stops(w world, i int) (out []edge) {
-	ends := func(what string, s part, change func(duty.Tenure, duty.Part) duty.Tenure, works bool) {
+	ends := func(what string, s part, change func(duty.LockState, duty.Part) duty.LockState, works bool) {
 		to := w
 		p := &to.pods[i]
 		if !works {
 			p.work = p.work.minus(s)
 		}
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return change(t, s.shipped()) })
+		p.tenure.note(func(t duty.LockState) duty.LockState { return change(t, s.shipped()) })
 		out = append(out, edge{pod: i, what: what, about: lock{state: locks, share: share{parts: s.parts}}, to: to})
 	}
 	t := w.pods[i].tenure
@@ -61,19 +61,19 @@ func (m *model) stops(w world, i int) (out []edge) {
 		switch told := t.stopping.parts&one.parts != 0; {
 		case !told && (!t.stopping.all || t.working.parts&one.parts == 0):
 		case m.without == noParts && told:
-			ends("hears that work has stopped on one of", one, func(t duty.Tenure, _ duty.Part) duty.Tenure { return t.Stopped(t.Stopping) }, false)
+			ends("hears that work has stopped on one of", one, func(t duty.LockState, _ duty.Part) duty.LockState { return t.Stopped(t.Stopping) }, false)
 		default:
-			ends("hears that work has stopped on", one, duty.Tenure.Stopped, false)
+			ends("hears that work has stopped on", one, duty.LockState.Stopped, false)
 		}
 		if t.calledOff.parts&one.parts != 0 {
-			ends("hears that work continues on", one, duty.Tenure.Resumed, true)
+			ends("hears that work continues on", one, duty.LockState.Resumed, true)
 		}
 	}
 	if t.stopping.all {
-		ends("hears that all work has stopped", part{all: true}, duty.Tenure.Stopped, false)
+		ends("hears that all work has stopped", part{all: true}, duty.LockState.Stopped, false)
 	}
 	if t.calledOff.all {
-		ends("hears that all work continues", part{all: true}, duty.Tenure.Resumed, true)
+		ends("hears that all work continues", part{all: true}, duty.LockState.Resumed, true)
 	}
 	return out
 }
@@ -170,7 +170,7 @@ func (m *model) faults(w world, i int) (out []edge) {
 			to.cut--
 			q.work = nothing()
 			if m.without != noRefence {
-				q.tenure.note(duty.Tenure.Fenced)
+				q.tenure.note(duty.LockState.Fenced)
 			}
 		})
 	}
@@ -228,27 +228,27 @@ func (m *model) do(w world, i int, a action) []edge {
 		if m.without != noList {
 			others = m.others(w, i)
 		}
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Saw(others) })
+		p.tenure.note(func(t duty.LockState) duty.LockState { return t.Saw(others) })
 		return []edge{{pod: i, what: "lists the other receipts (T3)", to: to}}
 	case duty.Survey:
 		return m.survey(to, i)
 	case duty.Begin:
 		if own := w.leases[max(0, a.share.id)]; p.strict && !p.misled && (int(own.holder) != i || own.expired) && m.without != noRefence && m.without != noLease {
-			p.tenure.note(duty.Tenure.Fenced) // its own clock says so
+			p.tenure.note(duty.LockState.Fenced) // its own clock says so
 			p.work = nothing()
 			return []edge{{pod: i, what: "finds its time over", to: to}}
 		}
 		p.work = a.share
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Begun(a.share.shipped()) })
+		p.tenure.note(func(t duty.LockState) duty.LockState { return t.Begun(a.share.shipped()) })
 		return []edge{{pod: i, what: "begins", about: lock{state: locks, share: p.work}, to: to}}
 	case duty.Stop:
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Told(a.share.shipped()) })
+		p.tenure.note(func(t duty.LockState) duty.LockState { return t.Told(a.share.shipped()) })
 		if m.without == fastGive {
-			p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Stopped(t.Stopping) })
+			p.tenure.note(func(t duty.LockState) duty.LockState { return t.Stopped(t.Stopping) })
 		}
 		return []edge{{pod: i, what: "stops all but", about: lock{state: locks, share: a.share}, to: to}}
 	case duty.CallOff:
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Recalled(a.part.shipped()) })
+		p.tenure.note(func(t duty.LockState) duty.LockState { return t.Recalled(a.part.shipped()) })
 		return []edge{{pod: i, what: "calls a stop off", to: to}}
 	case duty.Rest, duty.ReadOwner, duty.Judge, duty.Plan: // not about locks
 	}
@@ -264,7 +264,7 @@ func (m *model) secure(w world, i int, s share) []edge {
 			to.leases[id] = lease{holder: noHolder}
 		}
 		p.misled = false
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.HasLease(receipt.Nothing()) })
+		p.tenure.note(func(t duty.LockState) duty.LockState { return t.HasLease(receipt.Nothing()) })
 		out := []edge{{pod: i, what: "lets its Lease go", to: to}}
 		if w.unanswered > 0 {
 			out = append(out, m.loosen(w, i))
@@ -274,16 +274,16 @@ func (m *model) secure(w world, i int, s share) []edge {
 	p.misled = false
 	l := w.leases[s.id]
 	if l.holder != noHolder && int(l.holder) != i && !l.expired && m.without != noLease {
-		p.tenure.note(duty.Tenure.LeaseTaken)
+		p.tenure.note(duty.LockState.LeaseTaken)
 		return []edge{{pod: i, what: "finds the Lease of another pod for", about: lock{state: locks, share: s}, to: to}}
 	}
 	to.leases[s.id] = lease{holder: int8(i), parts: s.parts} //nolint:gosec // an index below 3
 	unheard := to
-	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.HasLease(s.shipped()) })
+	p.tenure.note(func(t duty.LockState) duty.LockState { return t.HasLease(s.shipped()) })
 	out := []edge{{pod: i, what: "has the Lease of", about: lock{state: locks, share: s}, to: to}}
 	if w.unanswered > 0 {
 		unheard.unanswered--
-		unheard.pods[i].tenure.note(func(t duty.Tenure) duty.Tenure { return t.MayHaveLease(s.shipped()) })
+		unheard.pods[i].tenure.note(func(t duty.LockState) duty.LockState { return t.MayHaveLease(s.shipped()) })
 		out = append(out, edge{pod: i, what: "has the Lease and gets no answer:", about: lock{state: locks, share: s}, to: unheard, fault: true})
 	}
 	return out
@@ -297,7 +297,7 @@ func (m *model) loosen(to world, i int) edge {
 		to.leases[id].loose = true
 	}
 	if m.without != noLoosening {
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.MayHaveLease(receipt.Nothing()) })
+		p.tenure.note(func(t duty.LockState) duty.LockState { return t.MayHaveLease(receipt.Nothing()) })
 	}
 	return edge{pod: i, what: "lets its Lease go and gets no answer", to: to, fault: true}
 }
@@ -316,17 +316,17 @@ func (m *model) survey(to world, i int) []edge {
 		}
 	}
 	if own := to.leases[mine.id]; int(own.holder) != i || own.expired {
-		p.tenure.note(duty.Tenure.Fenced)
+		p.tenure.note(duty.LockState.Fenced)
 		p.work = nothing()
 		return []edge{{pod: i, what: "finds its time over", to: to}}
 	}
-	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.SawLeases(others) })
+	p.tenure.note(func(t duty.LockState) duty.LockState { return t.SawLeases(others) })
 	return []edge{{pod: i, what: "lists the other Leases", to: to}}
 }
 
 // read is a read of the own pod.
 func (p *pod) read(without step) {
-	p.tenure.note(func(t duty.Tenure) duty.Tenure {
+	p.tenure.note(func(t duty.LockState) duty.LockState {
 		t = t.Read(p.receipt.shipped())
 		t.Renewed = t.Renewed || without == noRenewal && t.Lock.State == receipt.Locks
 		if without == early && t.Lock.State == receipt.Locks {
@@ -338,7 +338,7 @@ func (p *pod) read(without step) {
 }
 
 // failed takes in that a write failed, and may arrive late.
-func failed(t duty.Tenure) duty.Tenure { return t.Failed(true) }
+func failed(t duty.LockState) duty.LockState { return t.Failed(true) }
 
 // write returns the outcomes of a swap of the receipt.
 func (m *model) write(w world, i int, l lock) []edge {
@@ -355,7 +355,7 @@ func (m *model) write(w world, i int, l lock) []edge {
 		to.pods[i].tenure.note(failed)
 		return []edge{{pod: i, what: "fails to write", about: l, to: to}}
 	}
-	accepted := func(t duty.Tenure) duty.Tenure { return t.Wrote(l.shipped()) }
+	accepted := func(t duty.LockState) duty.LockState { return t.Wrote(l.shipped()) }
 	to := w
 	q := &to.pods[i]
 	q.wrote++

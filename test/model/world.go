@@ -269,14 +269,14 @@ func (m *model) held(w world) bool {
 }
 
 // wishes are all that may be wanted of a process.
-func (m *model) wishes() (out []duty.Wish) {
-	out = append(out, duty.Wish{Give: true, Propose: receipt.Nothing()}, duty.Wish{Propose: receipt.Nothing(), WaitAgain: true, Show: true},
-		duty.Wish{Give: true, Ends: true, Propose: receipt.Nothing()}, duty.Wish{Propose: receipt.Nothing(), Note: true})
+func (m *model) wishes() (out []duty.Desired) {
+	out = append(out, duty.Desired{Give: true, Propose: receipt.Nothing()}, duty.Desired{Propose: receipt.Nothing(), WaitAgain: true, Show: true},
+		duty.Desired{Give: true, Ends: true, Propose: receipt.Nothing()}, duty.Desired{Propose: receipt.Nothing(), Note: true})
 	for id := range m.slots {
 		for parts := range uint8(1) << m.parts {
 			for yield := range uint8(1) << m.parts {
 				propose := share{int8(id), m.parts > 0, parts}
-				out = append(out, duty.Wish{Propose: propose.shipped(), Yield: set(yield)})
+				out = append(out, duty.Desired{Propose: propose.shipped(), Yield: set(yield)})
 			}
 		}
 	}
@@ -359,8 +359,8 @@ func (s share) String() string {
 	return fmt.Sprintf("slot %d, partitions %02b", s.id, s.parts)
 }
 
-func (t tenure) shipped() duty.Tenure {
-	return duty.Tenure{
+func (t tenure) shipped() duty.LockState {
+	return duty.LockState{
 		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed, Unbroken: t.unbroken,
 		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(),
 		Stopping: t.stopping.shipped(), CalledOff: t.calledOff.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Unsure: t.loose, Late: t.late,
@@ -369,7 +369,7 @@ func (t tenure) shipped() duty.Tenure {
 }
 
 // tenureOf is the inverse of shipped. stands is the receipt that the process knows.
-func tenureOf(t duty.Tenure, stands written) tenure {
+func tenureOf(t duty.LockState, stands written) tenure {
 	stands.lock = lockOf(t.Lock)
 	return tenure{
 		known: t.Known, receipt: stands, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed, unbroken: t.Unbroken,
@@ -380,6 +380,6 @@ func tenureOf(t duty.Tenure, stands written) tenure {
 }
 
 // note takes in what came of a step, by one of the shipped transitions.
-func (t *tenure) note(change func(duty.Tenure) duty.Tenure) {
+func (t *tenure) note(change func(duty.LockState) duty.LockState) {
 	*t = tenureOf(change(t.shipped()), t.receipt)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// tenure is a duty.Tenure without partitions and strict mode, in a form that can be the key of a map.
+// tenure is a duty.LockState without partitions and strict mode, in a form that can be the key of a map.
 type tenure struct {
 	known, renewed, listed, unbroken, stopping, off, doubts, taken, late bool
 	state, slot, working                                                 int8
@@ -37,8 +37,8 @@ type peerAction struct {
 
 func share(id int8) receipt.Share { return receipt.Share{ID: int(id)} }
 
-func (t tenure) shipped() duty.Tenure {
-	return duty.Tenure{
+func (t tenure) shipped() duty.LockState {
+	return duty.LockState{
 		Known: t.known, Lock: duty.Lock{State: receipt.State(t.state), Share: share(t.slot)}, Renewed: t.renewed, Listed: t.listed,
 		Others: duty.Others{Slot: t.taken}, Unbroken: t.unbroken, Working: share(t.working), Doubts: t.doubts, Late: t.late,
 		Stopping: duty.Part{All: t.stopping}, CalledOff: duty.Part{All: t.off}, Lease: receipt.Nothing(),
@@ -46,7 +46,7 @@ func (t tenure) shipped() duty.Tenure {
 }
 
 //nolint:gosec // ids below 3
-func tenureOf(t duty.Tenure) tenure {
+func tenureOf(t duty.LockState) tenure {
 	return tenure{
 		known: t.Known, renewed: t.Renewed, listed: t.Listed, unbroken: t.Unbroken, stopping: t.Stopping.All, off: t.CalledOff.All, doubts: t.Doubts,
 		taken: t.Others.Slot, late: t.Late, state: int8(t.Lock.State), slot: int8(t.Lock.Share.ID), working: int8(t.Working.ID),
@@ -54,7 +54,7 @@ func tenureOf(t duty.Tenure) tenure {
 }
 
 // note takes in what came of a step, by one of the shipped transitions.
-func (p *peer) note(change func(duty.Tenure) duty.Tenure) {
+func (p *peer) note(change func(duty.LockState) duty.LockState) {
 	p.tenure = tenureOf(change(p.tenure.shipped()))
 }
 
@@ -73,9 +73,9 @@ func (m *model) may(t tenure) []action {
 	if known, there := m.wishes[t]; there {
 		return known
 	}
-	wishes := []duty.Wish{{Give: true, Propose: receipt.Nothing()}, {Propose: receipt.Nothing(), WaitAgain: true, Show: true}}
+	wishes := []duty.Desired{{Give: true, Propose: receipt.Nothing()}, {Propose: receipt.Nothing(), WaitAgain: true, Show: true}}
 	for slot := range m.slots {
-		wishes = append(wishes, duty.Wish{Propose: receipt.Share{ID: slot}})
+		wishes = append(wishes, duty.Desired{Propose: receipt.Share{ID: slot}})
 	}
 	var out []action
 	for _, wish := range wishes {
@@ -88,7 +88,7 @@ func (m *model) may(t tenure) []action {
 }
 
 //nolint:gosec // ids below 3
-func peerStep(t tenure, wish duty.Wish) peerAction {
+func peerStep(t tenure, wish duty.Desired) peerAction {
 	d := duty.Step(t.shipped(), wish)
 	return peerAction{do: d.Do, state: int8(d.Lock.State), slot: int8(d.Lock.Share.ID), share: int8(d.Share.ID)}
 }
@@ -138,14 +138,14 @@ func (m *model) nextOfPeer(w world, i int) (out []edge) {
 	}
 	if p.tenure.off {
 		add("hears that its work continues", func(to *world) {
-			to.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Resumed(duty.Part{All: true}) })
+			to.peers[i].note(func(t duty.LockState) duty.LockState { return t.Resumed(duty.Part{All: true}) })
 		})
 	}
 	if p.tenure.doubts {
-		add("has doubted long enough", func(to *world) { to.peers[i].note(duty.Tenure.Sure) })
+		add("has doubted long enough", func(to *world) { to.peers[i].note(duty.LockState.Sure) })
 	}
 	if p.tenure.known && p.bytes != w.pods[i].bytes {
-		add("hears of another receipt on it", func(to *world) { to.peers[i].note(duty.Tenure.Lost) })
+		add("hears of another receipt on it", func(to *world) { to.peers[i].note(duty.LockState.Lost) })
 	}
 	for _, a := range m.may(p.tenure) {
 		out = append(out, m.peerDoes(w, i, a.peer)...)
@@ -163,7 +163,7 @@ func (m *model) told(w *world, i int) bool {
 }
 
 func (*model) hear(w *world, i int) {
-	w.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Saw(duty.Others{Slot: w.pods[i].refused}) })
+	w.peers[i].note(func(t duty.LockState) duty.LockState { return t.Saw(duty.Others{Slot: w.pods[i].refused}) })
 }
 
 // forgetLate says that no write may arrive any more.
@@ -171,7 +171,7 @@ func (p *peer) forgetLate() { p.late, p.from, p.to, p.toState, p.toSlot = false,
 
 func (*model) stop(w *world, i int) {
 	w.peers[i].work = noID
-	w.peers[i].note(func(t duty.Tenure) duty.Tenure { return t.Stopped(duty.Part{All: true}) })
+	w.peers[i].note(func(t duty.LockState) duty.LockState { return t.Stopped(duty.Part{All: true}) })
 }
 
 // peerDoes returns what may come of an action.
@@ -181,7 +181,7 @@ func (m *model) peerDoes(w world, i int, a peerAction) []edge {
 	what := ""
 	switch a.do {
 	case duty.ReadPod:
-		p.note(func(t duty.Tenure) duty.Tenure {
+		p.note(func(t duty.LockState) duty.LockState {
 			return t.Read(duty.Lock{State: receipt.State(o.state), Share: share(o.slot)})
 		})
 		p.bytes = o.bytes
@@ -194,17 +194,17 @@ func (m *model) peerDoes(w world, i int, a peerAction) []edge {
 			q := w.pods[j]
 			taken = taken || j != i && q.state == locks && q.slot == p.tenure.slot && !q.locksThere
 		}
-		p.note(func(t duty.Tenure) duty.Tenure { return t.Saw(duty.Others{Slot: taken}) })
+		p.note(func(t duty.LockState) duty.LockState { return t.Saw(duty.Others{Slot: taken}) })
 		what = "lists the other receipts"
 	case duty.Begin:
 		p.work = a.share
-		p.note(func(t duty.Tenure) duty.Tenure { return t.Begun(share(a.share)) })
+		p.note(func(t duty.LockState) duty.LockState { return t.Begun(share(a.share)) })
 		what = fmt.Sprintf("begins %d", a.share)
 	case duty.Stop:
-		p.note(func(t duty.Tenure) duty.Tenure { return t.Told(share(a.share)) })
+		p.note(func(t duty.LockState) duty.LockState { return t.Told(share(a.share)) })
 		what = "tells its work to stop"
 	case duty.CallOff:
-		p.note(func(t duty.Tenure) duty.Tenure { return t.Recalled(duty.Part{All: true}) })
+		p.note(func(t duty.LockState) duty.LockState { return t.Recalled(duty.Part{All: true}) })
 		what = "calls the stop off"
 	case duty.Rest, duty.Secure, duty.Survey, duty.ReadOwner, duty.Judge, duty.Plan: // not about locks, or of strict mode
 		return nil
@@ -220,12 +220,12 @@ func (m *model) peerWrites(w world, i int, a peerAction) []edge {
 	to := w
 	p, o := &to.peers[i], &to.pods[i]
 	if p.bytes != o.bytes {
-		p.note(func(t duty.Tenure) duty.Tenure { return t.Failed(true) })
+		p.note(func(t duty.LockState) duty.LockState { return t.Failed(true) })
 		return []edge{{what: what + " in vain", to: to}}
 	}
 	to.wrote[i]++
 	o.state, o.slot, o.bytes, p.bytes = a.state, a.slot, to.wrote[i], to.wrote[i]
-	p.note(func(t duty.Tenure) duty.Tenure {
+	p.note(func(t duty.LockState) duty.LockState {
 		return t.Wrote(duty.Lock{State: receipt.State(a.state), Share: share(a.slot)})
 	})
 	out := []edge{{what: what, to: to}}
@@ -235,7 +235,7 @@ func (m *model) peerWrites(w world, i int, a peerAction) []edge {
 		to.unanswered--
 		to.wrote[i]++
 		p.late, p.from, p.to, p.toState, p.toSlot = true, p.bytes, to.wrote[i], a.state, a.slot
-		p.note(func(t duty.Tenure) duty.Tenure { return t.Failed(true) })
+		p.note(func(t duty.LockState) duty.LockState { return t.Failed(true) })
 		out = append(out, edge{what: what + " and gets no answer", to: to})
 	}
 	return out

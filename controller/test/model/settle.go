@@ -20,7 +20,7 @@ type settled struct {
 func (m *model) settles(w world) string {
 	for i := range m.pods {
 		if p := &w.peers[i]; p.tenure.known && p.bytes != w.pods[i].bytes {
-			p.note(duty.Tenure.Lost)
+			p.note(duty.LockState.Lost)
 		}
 		w.peers[i].forgetLate()
 	}
@@ -125,9 +125,9 @@ func (m *model) carryOut(w *world, d decision.Decision) {
 // peerRests has the process of a pod do what it does until it rests. That of an agent lists nothing: what it is told is enough.
 func (m *model) peerRests(w *world, i int, state assignment.State, count int) {
 	const most = 20
-	wish := duty.Wish{Propose: receipt.Nothing(), WaitAgain: true, Show: true}
+	wish := duty.Desired{Propose: receipt.Nothing(), WaitAgain: true, Show: true}
 	if id, has := state.Slots.Of(m.name(i, w.pods[i])); has && id < count {
-		wish = duty.Wish{Propose: receipt.Share{ID: id}, Show: true}
+		wish = duty.Desired{Propose: receipt.Share{ID: id}, Show: true}
 	}
 	wish.Give = int(w.peers[i].tenure.slot) >= count
 	w.peers[i].alive = true
@@ -140,7 +140,7 @@ func (m *model) peerRests(w *world, i int, state assignment.State, count int) {
 		case a.do == duty.Rest:
 			return
 		case a.do == duty.List && p.tenure.doubts && p.tenure.listed:
-			p.note(duty.Tenure.Sure)
+			p.note(duty.LockState.Sure)
 		case a.do == duty.List && m.told(w, i):
 			m.hear(w, i)
 		case a.do == duty.List && m.agent(i):

@@ -32,7 +32,7 @@ type Contact struct {
 	ref store.Ref
 	// wake gets a value when a stream, or a goroutine of this process, has news.
 	wake chan struct{}
-	// owner and self are nil until they are watched. alone says that nothing but self ever is.
+	// owner and self are nil until they are watched. alone: nothing but self ever is.
 	owner *watch.OwnerStream
 	self  *watch.PodStream
 	alone bool
@@ -46,7 +46,7 @@ type Contact struct {
 	said    time.Time // when it was logged
 	silent  bool      // the last request had no answer, or one that refuses the credentials
 	refuses bool      // renewals of the own Lease have such an answer
-	// unrenewed says that the API server refuses renewals for what they say.
+	// unrenewed: the API server refuses the content of renewals.
 	unrenewed bool
 	since     atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
 }
@@ -56,9 +56,9 @@ func New(o Options, log logr.Logger) *Contact {
 	return &Contact{o: o, log: log, wake: make(chan struct{}, 1)}
 }
 
-// Begin says which owner is meant, whether the process watches nothing but its own pod, and which context ends the watches and the goroutines.
-func (c *Contact) Begin(ctx context.Context, ref store.Ref, alone bool, log logr.Logger) {
-	c.streams, c.ref, c.alone, c.log, c.owner, c.self = ctx, ref, alone, log, nil, nil
+// Begin says which owner is meant, and which context ends the watches and the goroutines.
+func (c *Contact) Begin(ctx context.Context, ref store.Ref, log logr.Logger) {
+	c.streams, c.ref, c.alone, c.log, c.owner, c.self = ctx, ref, false, log, nil, nil
 }
 
 // main is the watch that tells whether there is contact, nil before it runs.
@@ -115,6 +115,12 @@ func (c *Contact) WatchPod() {
 		c.self = watch.Pod(c.streams, c.o.Store, c.ref.Namespace, c.o.Pod, c.log)
 		c.self.Wake(c.wake)
 	}
+}
+
+// WatchOnlyPod is WatchPod for a process that watches nothing else, so that this watch tells whether there is contact.
+func (c *Contact) WatchOnlyPod() {
+	c.alone = true
+	c.WatchPod()
 }
 
 // Owner is the watch of the owner, nil if there is none.

@@ -1,5 +1,5 @@
 // Package duty decides what a process does next about the slot and the partitions of its pod. It is pure: it makes no request, reads no clock
-// and starts no goroutine. The loop asks Next, does the one thing that it says, notes in the Tenure what came of it, and asks again.
+// and starts no goroutine. The loop asks Next, does the one thing that it says, notes in the LockState what came of it, and asks again.
 //
 // # Why no two
 //

@@ -33,7 +33,7 @@ type Held struct {
 // within reports whether i says as much.
 func (h Held) within(i Held) bool { return (i.Slot || !h.Slot) && h.Partitions.Subset(i.Partitions) }
 
-// Blocks returns what of mine another pod's lock keeps this pod from. If only this one says that it holds a thing, the other one came later, and
+// Blocks returns the part of mine that the other lock denies to this pod. If only mine notes that its pod holds a thing, the other one came later, and
 // gives way.
 func (other Lock) Blocks(mine Lock) (o Others) {
 	switch other.State {
@@ -62,22 +62,22 @@ func (o Others) And(p Others) Others {
 // Any reports whether other pods lock anything of it.
 func (o Others) Any() bool { return o.Slot || !o.Partitions.Empty() }
 
-// Wish is what is wanted of the process now, by any read of the owner, old or new. A wish that is out of date costs time and is never unsafe.
-type Wish struct {
-	// Give says that the slot is to be given up: it is above the count, a newer pod asks for it, the pod ends, or its owner is another one.
+// Desired is what the process should do, by any read of the owner, old or new. An old one costs time and is never unsafe.
+type Desired struct {
+	// Give: give the slot up. It is above the count, a newer pod asks for it, the pod ends, or its owner is another one.
 	Give bool
 	// Propose is the slot that the map proposes to the pod, with the partitions that the row proposes to that id; Nothing if there is none.
 	// A slot at or above the count is not proposed.
 	Propose receipt.Share
 	// Yield has the partitions that go to other ids.
 	Yield placement.Set
-	// WaitAgain says that a pod that gave its slot up may wait for another one.
+	// WaitAgain: a pod that gave its slot up may wait for another one.
 	WaitAgain bool
-	// Ends says that the process ends.
+	// Ends: the process ends.
 	Ends bool
-	// Show says that a pod without a slot is to show that its program runs.
+	// Show: a pod without a slot writes a receipt, which shows that its program runs.
 	Show bool
-	// Note says that the receipt is to say what the pod holds.
+	// Note: write into the receipt what the pod holds.
 	Note bool
 }
 
@@ -85,29 +85,29 @@ type Wish struct {
 type Do int
 
 const (
-	// Rest is nothing until something changes.
+	// Rest waits until something changes.
 	Rest Do = iota
-	// ReadPod is to read the own pod, because it is not known what stands on it.
+	// ReadPod reads the own pod, because its receipt may have changed.
 	ReadPod
-	// Secure is to have the own Lease say Duty.Share, or let go of it if that is Nothing (strict mode).
+	// Secure updates this pod's Lease to cover Duty.Share, or releases it if Share is Nothing (strict mode).
 	Secure
-	// Write is to swap the receipt for Duty.Lock.
+	// Write swaps the receipt for Duty.Lock.
 	Write
-	// List is to list the receipts of other live pods.
+	// List lists the receipts of other live pods.
 	List
-	// Survey is to list the Leases of other slots (strict mode).
+	// Survey lists the Leases of other slots (strict mode).
 	Survey
-	// Begin is to begin the work on Duty.Share beside what is under way already.
+	// Begin begins the work on Duty.Share. Other work continues.
 	Begin
-	// Stop is to tell the work to stop, except for that on Duty.Share. It does not wait for it.
+	// Stop tells the work to stop, except for that on Duty.Share, and does not wait.
 	Stop
-	// CallOff is to say that the work on Duty.Part, which was told to stop, need not stop any more. It may have stopped by then.
+	// CallOff ends the stop of Duty.Part, because that need not stop any more. It may have stopped by then.
 	CallOff
-	// ReadOwner is to read the owner.
+	// ReadOwner reads the owner.
 	ReadOwner
-	// Judge is to find out whether the pod that asks for the slot should have it.
+	// Judge finds out whether the pod that asks for the slot should have it.
 	Judge
-	// Plan is to read the owner, to list the pods, and to write who should have what. It is the one step of several requests.
+	// Plan reads the owner, lists the pods, and writes who should have what. It is the one step of several requests.
 	Plan
 )
 
@@ -121,8 +121,8 @@ type Duty struct {
 	Why Why
 }
 
-// Step returns what the process does next about its locks. It is Rest if nothing is to be done.
-func Step(t Tenure, w Wish) Duty {
+// Step returns what the process does next about its locks. Rest: nothing.
+func Step(t LockState, w Desired) Duty {
 	want := t.want(w)
 	keep := want.Within(t.Lock.Share)
 	surplus := t.beyond(keep)
@@ -157,18 +157,18 @@ func Step(t Tenure, w Wish) Duty {
 
 // stopsNow reports whether to tell this part of the work to stop now. A process that resumes waits with that until T3 has let the rest continue: before
 // T3 it has no token for the rest.
-func (t Tenure) stopsNow(part Part) bool {
+func (t LockState) stopsNow(part Part) bool {
 	return !part.Empty() && (part.All || t.Unbroken || t.Continues())
 }
 
 // Continues reports whether T3 has let the work under the lock continue, except for that on what others lock.
-func (t Tenure) Continues() bool {
+func (t LockState) Continues() bool {
 	return t.Renewed && t.Listed && (t.Surveyed || !t.Strict) && !t.Others.Slot && (!t.Doubts || !t.Others.Any())
 }
 
-// want is what the pod is to have of its slot: Nothing if it is to give that up. It may not have what other pods lock, too, unless
+// want is the part of its lock that the pod should keep, Nothing if it should give the slot up. What other pods also lock does not belong to it, unless
 // they may withdraw.
-func (t Tenure) want(w Wish) receipt.Share {
+func (t LockState) want(w Desired) receipt.Share {
 	want, others := t.Lock.Share, t.Others
 	if t.Doubts {
 		others = Others{}
@@ -188,7 +188,7 @@ func (t Tenure) want(w Wish) receipt.Share {
 }
 
 // wait is for a pod that locks nothing. No work is under way.
-func (t Tenure) wait(w Wish) Duty {
+func (t LockState) wait(w Desired) Duty {
 	take := t.Lock.State != receipt.GaveUp && !w.Give && !w.Propose.Empty()
 	switch {
 	case take && t.Strict && !t.hasLease(w.Propose):
@@ -209,8 +209,8 @@ func waiting() Lock { return Lock{State: receipt.Waits, Share: receipt.Nothing()
 
 func gaveUp() Lock { return Lock{State: receipt.GaveUp, Share: receipt.Nothing()} }
 
-// locks is a lock of the share that says what of it the pod holds: what T3 has let it work on, and before T3 what the lock says that stands.
-func (t Tenure) locks(share receipt.Share) Lock {
+// locks is a lock of the share that notes which part the pod holds: what it works on after T3, and before T3 what the present lock notes.
+func (t LockState) locks(share receipt.Share) Lock {
 	l := Lock{State: receipt.Locks, Share: share}
 	if t.Strict || t.Lock.Share.ID != share.ID {
 		return l
@@ -223,7 +223,7 @@ func (t Tenure) locks(share receipt.Share) Lock {
 }
 
 // secure has the own Lease say what the share has. The Lease of another slot goes first.
-func (t Tenure) secure(share receipt.Share) Duty {
+func (t LockState) secure(share receipt.Share) Duty {
 	if !t.Lease.Empty() && t.Lease.ID != share.ID {
 		share = receipt.Nothing()
 	}
@@ -232,7 +232,7 @@ func (t Tenure) secure(share receipt.Share) Duty {
 
 // leave lets the slot go, once the work has stopped. Other ids get before that what has stopped already and is to be theirs. When the pod gives
 // the slot, the Lease goes first, so that the next pod finds it free.
-func (t Tenure) leave(w Wish) Duty {
+func (t LockState) leave(w Desired) Duty {
 	rest := t.Lock.Share
 	rest.Partitions = rest.Partitions.Minus(w.Yield.Minus(t.Working.Partitions))
 	switch {
@@ -250,7 +250,7 @@ func (t Tenure) leave(w Wish) Duty {
 
 // hold is for a pod that has what its receipt locks. It locks what it is to have and what it still works on. Work begins only where none is
 // to stop.
-func (t Tenure) hold(want receipt.Share, note bool) Duty {
+func (t LockState) hold(want receipt.Share, note bool) Duty {
 	mine, lock, works := t.Lock.Share, want, t.Working
 	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
 	begin := mine

@@ -30,34 +30,34 @@ func gaveUp() duty.Lock { return duty.Lock{State: receipt.GaveUp, Share: receipt
 
 func none() duty.Lock { return duty.Lock{Share: receipt.Nothing()} }
 
-// left is the tenure of a process that starts where work of an earlier one may go on.
-func left(s receipt.Share) duty.Tenure { return duty.Start(false, s) }
+// left is the lock state of a process that starts where work of an earlier one may go on.
+func left(s receipt.Share) duty.LockState { return duty.Start(false, s) }
 
-// stopped is the tenure when all work has stopped that was told to.
-func stopped(t duty.Tenure, keep receipt.Share) duty.Tenure {
+// stopped is the lock state when all work has stopped that was told to.
+func stopped(t duty.LockState, keep receipt.Share) duty.LockState {
 	t = t.Told(keep)
 	return t.Stopped(t.Stopping)
 }
 
-// idle is the tenure of a process whose pod has this receipt, and that found no work under way.
-func idle(lock duty.Lock) duty.Tenure {
+// idle is the lock state of a process whose pod has this receipt, and that found no work under way.
+func idle(lock duty.Lock) duty.LockState {
 	return left(receipt.Nothing()).Read(lock).Sure()
 }
 
-// holds is the tenure of a process that works on all that its receipt locks.
-func holds(s receipt.Share) duty.Tenure {
+// holds is the lock state of a process that works on all that its receipt locks.
+func holds(s receipt.Share) duty.LockState {
 	return idle(none()).Wrote(locks(s)).Saw(duty.Others{}).Begun(s)
 }
 
 // strictly is holds in strict mode.
-func strictly(s receipt.Share) duty.Tenure {
+func strictly(s receipt.Share) duty.LockState {
 	return duty.Start(true, receipt.Nothing()).Read(none()).HasLease(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
 }
 
 func TestStep(t *testing.T) {
-	nothing := duty.Wish{Propose: receipt.Nothing()}
-	proposed := func(s receipt.Share) duty.Wish { return duty.Wish{Propose: s} }
-	give := duty.Wish{Give: true, Propose: share(4)}
+	nothing := duty.Desired{Propose: receipt.Nothing()}
+	proposed := func(s receipt.Share) duty.Desired { return duty.Desired{Propose: s} }
+	give := duty.Desired{Give: true, Propose: share(4)}
 	resumed := left(share(4)).Read(locks(share(4)))
 	slot := duty.Others{Slot: true}
 	part := func(partitions ...int) duty.Part { return duty.Part{Partitions: placement.Of(partitions...)} }
@@ -67,21 +67,21 @@ func TestStep(t *testing.T) {
 	leftBoth := left(share(4, 5)).Read(locks(share(4, 5))).Wrote(locks(share(4, 5)))
 	leftMore := foundMore.Wrote(locks(share(4))).Saw(duty.Others{}).Told(share(4)).Wrote(locks(share(4, 6))).Saw(duty.Others{})
 	for name, c := range map[string]struct {
-		tenure duty.Tenure
-		wish   duty.Wish
-		want   duty.Duty
+		state   duty.LockState
+		desired duty.Desired
+		want    duty.Duty
 	}{
 		"it does not know its receipt":                 {left(receipt.Nothing()), proposed(share()), duty.Duty{Do: duty.ReadPod}},
 		"an earlier process may have left work":        {left(share(4)).Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"an earlier process may have left more":        {foundMore, nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
 		"it may have left more, and no other locks it": {foundMore.Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Stop, Share: share(4)}},
 		"nothing is proposed to it":                    {idle(none()), nothing, duty.Duty{Why: duty.NoSlot}},
-		"nothing is proposed, and it shows that it is": {idle(none()), duty.Wish{Propose: receipt.Nothing(), Show: true}, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"nothing is proposed, and it shows that it is": {idle(none()), duty.Desired{Propose: receipt.Nothing(), Show: true}, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"a slot is proposed to it":                     {idle(none()), proposed(share(4)), duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
 		"a slot is proposed to a waiter":               {idle(waits()), proposed(share(4)), duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
 		"a slot is proposed to one that gave up":       {idle(gaveUp()), proposed(share()), duty.Duty{Why: duty.NoSlot}},
 		"one that gave up may wait again": {
-			idle(gaveUp()), duty.Wish{Propose: receipt.Nothing(), WaitAgain: true}, duty.Duty{Do: duty.Write, Lock: waits()},
+			idle(gaveUp()), duty.Desired{Propose: receipt.Nothing(), WaitAgain: true}, duty.Duty{Do: duty.Write, Lock: waits()},
 		},
 		"its receipt is written":       {idle(none()).Wrote(locks(share())), nothing, duty.Duty{Do: duty.List}},
 		"no other pod locks that":      {idle(none()).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Begin, Share: share(4)}},
@@ -95,24 +95,24 @@ func TestStep(t *testing.T) {
 		"the map names another pod":    {holds(share(4)), nothing, duty.Duty{}},
 		"more partitions are proposed": {holds(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Write, Lock: held(share(4, 5), 4)}},
 		"a partition goes to another id": {
-			holds(share(4, 5)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Stop, Share: share(4)},
+			holds(share(4, 5)), duty.Desired{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Stop, Share: share(4)},
 		},
 		"the work on a partition that goes has stopped": {
-			stopped(holds(share(4, 5)), share(4)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
+			stopped(holds(share(4, 5)), share(4)), duty.Desired{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
 		},
 		"one of two that go has stopped": {
-			holds(share(4, 5, 6)).Told(share(4)).Stopped(part(5)), duty.Wish{Yield: placement.Of(5, 6)}, duty.Duty{Do: duty.Write, Lock: held(share(4, 6), 4, 6)},
+			holds(share(4, 5, 6)).Told(share(4)).Stopped(part(5)), duty.Desired{Yield: placement.Of(5, 6)}, duty.Duty{Do: duty.Write, Lock: held(share(4, 6), 4, 6)},
 		},
 		"the other one hangs, and more are proposed": {
-			hangs, duty.Wish{Propose: share(4, 7), Yield: placement.Of(6)}, duty.Duty{Do: duty.Write, Lock: held(share(4, 6, 7), 4, 6)},
+			hangs, duty.Desired{Propose: share(4, 7), Yield: placement.Of(6)}, duty.Duty{Do: duty.Write, Lock: held(share(4, 6, 7), 4, 6)},
 		},
 		"it hangs, and others are confirmed": {
-			hangs.Wrote(locks(share(4, 6, 7))).Saw(duty.Others{}), duty.Wish{Propose: share(4, 7), Yield: placement.Of(6)}, duty.Duty{Do: duty.Begin, Share: share(4, 6, 7)},
+			hangs.Wrote(locks(share(4, 6, 7))).Saw(duty.Others{}), duty.Desired{Propose: share(4, 7), Yield: placement.Of(6)}, duty.Duty{Do: duty.Begin, Share: share(4, 6, 7)},
 		},
-		"it hangs, and one more is to go":    {hangs, duty.Wish{Propose: share(), Yield: placement.Of(4, 6)}, duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1, Of: 8}}},
+		"it hangs, and one more is to go":    {hangs, duty.Desired{Propose: share(), Yield: placement.Of(4, 6)}, duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1, Of: 8}}},
 		"it hangs, and the slot is to go":    {hangs, give, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"it hangs, and need not go any more": {hangs, proposed(share(4, 6)), duty.Duty{Do: duty.CallOff, Part: part(6)}},
-		"it hangs, and nothing else changes": {hangs, duty.Wish{Propose: share(4), Yield: placement.Of(6)}, duty.Duty{Why: duty.WorkStops}},
+		"it hangs, and nothing else changes": {hangs, duty.Desired{Propose: share(4), Yield: placement.Of(6)}, duty.Duty{Why: duty.WorkStops}},
 		"it hangs, and divides no more": {
 			hangs, proposed(receipt.Share{ID: 1}), duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1}},
 		},
@@ -121,12 +121,12 @@ func TestStep(t *testing.T) {
 			duty.Duty{Do: duty.Write, Lock: held(receipt.Share{ID: 1, Partitions: placement.Of(6)}, 6)},
 		},
 		"the slot goes, and one that another id is to have has stopped": {
-			holds(share(4, 5)).Told(receipt.Nothing()).Stopped(part(5)), duty.Wish{Give: true, Yield: placement.Of(4, 5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
+			holds(share(4, 5)).Told(receipt.Nothing()).Stopped(part(5)), duty.Desired{Give: true, Yield: placement.Of(4, 5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
 		},
 		"the slot goes, and one that its next holder is to have has stopped": {
 			holds(share(4, 5)).Told(receipt.Nothing()).Stopped(part(5)), give, duty.Duty{Why: duty.WorkStops},
 		},
-		"what went is proposed still":            {holds(share(4)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{}},
+		"what went is proposed still":            {holds(share(4)), duty.Desired{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{}},
 		"it is to divide no partitions any more": {holds(share(4)), proposed(receipt.Share{ID: 1}), duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1}}},
 		"it is to give":                          {holds(share(4)), give, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"its work is stopping":                   {holds(share()).Told(receipt.Nothing()), give, duty.Duty{Why: duty.WorkStops}},
@@ -151,14 +151,14 @@ func TestStep(t *testing.T) {
 		},
 		"another pod locks the slot of an earlier process, and a part of the work has stopped": {
 			leftBoth.Saw(slot).Sure().Told(receipt.Nothing()).Stopped(part(5)).Wrote(locks(share(4))).Recalled(duty.Part{All: true}).Resumed(duty.Part{All: true}),
-			duty.Wish{Propose: share(4), Yield: placement.Of(5)}, duty.Duty{Do: duty.List},
+			duty.Desired{Propose: share(4), Yield: placement.Of(5)}, duty.Duty{Do: duty.List},
 		},
 		"its receipt was changed": {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"strict, and some come and others go": {
-			strictly(share(4)), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Stop, Share: share()},
+			strictly(share(4)), duty.Desired{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Stop, Share: share()},
 		},
 		"strict, and some came and others went": {
-			stopped(strictly(share(4)), share()), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Secure, Share: share(4, 5)},
+			stopped(strictly(share(4)), share()), duty.Desired{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Secure, Share: share(4, 5)},
 		},
 		"it gives, and its work has stopped": {stopped(holds(share()), receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
 		"its work does not stop":             {holds(share()).Told(receipt.Nothing()).Resumed(duty.Part{All: true}), nothing, duty.Duty{}},
@@ -183,7 +183,7 @@ func TestStep(t *testing.T) {
 		"its Lease says more than its receipt":   {strictly(share(4)).HasLease(share(4, 5)), nothing, duty.Duty{Do: duty.Secure, Share: share(4)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := duty.Step(c.tenure, c.wish); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			if got := duty.Step(c.state, c.desired); fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("next is %v, want %v", got, c.want)
 			}
 		})
@@ -197,11 +197,11 @@ func TestNext(t *testing.T) {
 	view := func(id int) duty.View { return duty.View{Count: 3, Propose: receipt.Share{ID: id}} }
 	held := receipt.Share{ID: 1}
 	for name, c := range map[string]struct {
-		tenure duty.Tenure
-		view   duty.View
-		known  duty.Known
-		want   duty.Do
-		at     time.Time
+		state duty.LockState
+		view  duty.View
+		known duty.Known
+		want  duty.Do
+		at    time.Time
 	}{
 		"a slot is proposed":     {idle(none()), view(2), duty.Known{}, duty.Write, time.Time{}},
 		"the owner is not known": {idle(none()), view(2), duty.Known{Unseen: true}, duty.ReadOwner, time.Time{}},
@@ -250,7 +250,7 @@ func TestNext(t *testing.T) {
 		"it works, and the map is wrong":                                  {holds(held), view(receipt.NoID), duty.Known{Turn: soon}, duty.Rest, soon},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, at := duty.Next(c.tenure, c.view, c.known, now); got.Do != c.want || !at.Equal(c.at) {
+			if got, at := duty.Next(c.state, c.view, c.known, now); got.Do != c.want || !at.Equal(c.at) {
 				t.Errorf("next is %v at %v, want %v at %v", got, at, c.want, c.at)
 			}
 		})

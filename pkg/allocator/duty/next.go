@@ -9,7 +9,7 @@ import (
 
 // View is a moment of the owner, as this pod sees it.
 type View struct {
-	// Gone says that the owner does not exist, or is not this pod's any more. Leaves says that this pod is to have nothing of it.
+	// Gone: the owner does not exist, or is not this pod's any more. Leaves: this pod gives up what it has of it.
 	Gone, Leaves bool
 	// Count is the owner's desired number of replicas.
 	Count int
@@ -17,24 +17,24 @@ type View struct {
 	Propose receipt.Share
 	// Yield has those partitions of the pod's id that the target gives to others.
 	Yield placement.Set
-	// Asks says that another pod asks for the slot, and Asked that it should have it.
+	// Asks: another pod asks for the slot. Asked: that pod should have it.
 	Asks, Asked bool
 }
 
-// Known is what a process knows beside its pod and its owner. All of it is about who waits for how long. None of it is about safety.
+// Known is what else a process knows. All of it is about who waits for how long, and none of it about safety.
 type Known struct {
-	// Ends says that the process ends, and GivesBack that it gives a slot back that an earlier process took and failed under.
+	// Ends: the process ends. GivesBack: it gives a slot back that an earlier process took and failed under.
 	Ends, GivesBack bool
-	// Unseen says that the owner must be read.
+	// Unseen: the owner must be read.
 	Unseen bool
 	// Retry is when the next request may be sent after one in vain. Again is when what another pod locked, too, may be taken again.
 	// Refused is when the work may be asked to stop again that did not stop, which is that on Kept. NoteAt is when the receipt is to say what
 	// the pod holds.
 	Retry, Again, Refused, NoteAt time.Time
 	Kept                          Part
-	// Away says that the API server does not answer. If work stopped now, no receipt could say so, and no pod would take over.
+	// Away: the API server does not answer. If work stopped now, no receipt could say so, and no pod would take over.
 	Away bool
-	// Show says that a plan left this pod without a slot.
+	// Show: a plan left this pod without a slot.
 	Show bool
 	// Turn is when this process may plan. It is zero unless a plan would change something, as far as this process knows.
 	Turn time.Time
@@ -58,7 +58,7 @@ const (
 )
 
 // Next returns what the process does next, and when it has to ask again if nothing changes before; the zero time if it need not.
-func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
+func Next(t LockState, v View, k Known, now time.Time) (next Duty, at time.Time) {
 	switch next = k.step(t, v, now); {
 	case next.Do == Begin || next.Do == Stop || next.Do == CallOff: // no request
 		return next, time.Time{}
@@ -76,8 +76,8 @@ func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
 }
 
 // step is what the process does next if nothing holds it up.
-func (k Known) step(t Tenure, v View, now time.Time) Duty {
-	next := Step(t, k.wish(t, v, now))
+func (k Known) step(t LockState, v View, now time.Time) Duty {
+	next := Step(t, k.desired(t, v, now))
 	switch {
 	case next.Do == ReadPod || next.Do == Begin || next.Do == Stop || next.Do == CallOff:
 		return next
@@ -103,8 +103,8 @@ func (k Known) kept(now time.Time) Part {
 	return Part{}
 }
 
-func (k Known) wish(t Tenure, v View, now time.Time) Wish {
-	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Show && !k.Ends}
+func (k Known) desired(t LockState, v View, now time.Time) Desired {
+	w := Desired{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Show && !k.Ends}
 	w.Ends, w.Note = k.Ends, !k.NoteAt.IsZero() && !now.Before(k.NoteAt)
 	id, kept := t.Lock.Share.ID, k.kept(now)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen

@@ -152,3 +152,13 @@ func (p *Pace) AtLeast(d time.Duration) time.Duration {
 
 // Backoff returns a Backoff that starts from 0.
 func (p *Pace) Backoff() *Backoff { return &Backoff{random: p.random} }
+
+// Soonest returns the first of these times that is after now, the zero time if none is.
+func Soonest(now time.Time, all ...time.Time) (at time.Time) {
+	for _, t := range all {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	return at
+}

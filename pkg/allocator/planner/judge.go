@@ -1,4 +1,4 @@
-package allocator
+package planner
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/source"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -19,43 +20,44 @@ const (
 	notNewer   = "it is of no newer revision, or Kubernetes keeps this pod"
 )
 
-// judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
+// Judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
 // stopped in vain.
-func (a *Allocator) judge(ctx context.Context) error {
-	r, id := &a.view.request, a.tenure.Lock.Share.ID
-	by := a.view.owner.Record.State.Handover[id]
-	refused, err := a.refuses(ctx, by)
+func (p *Planner) Judge(ctx context.Context) error {
+	s, r := p.o.Process.State(), &p.view.request
+	id := s.Locks.Lock.Share.ID
+	by := p.view.owner.Record.State.Handover[id]
+	refused, err := p.refuses(ctx, s, by)
 	if err != nil {
 		return err
 	}
 	switch r.by, r.granted = by, refused == ""; {
 	case refused != "":
-		a.plans.drops = true
-		r.denied.Again(a.clock.Now())
-		r.nextAt = a.clock.Now().Add(r.denied.Damping())
+		p.plans.drops = true
+		r.denied.Again(p.o.Clock.Now())
+		r.nextAt = p.o.Clock.Now().Add(r.denied.Damping())
 		if by != r.refused {
 			r.refused = by
-			a.happened.Tell(event.NotHandedOver{ID: id, Requester: by, Why: event.ObstacleDropped, Detail: refused})
+			p.o.Tell(event.NotHandedOver{ID: id, Requester: by, Why: event.ObstacleDropped, Detail: refused})
 		}
 	case r.told != by:
 		r.told = by
-		a.happened.Tell(event.Asked{ID: id, Requester: by})
+		p.o.Tell(event.Asked{ID: id, Requester: by})
 	}
 	return nil
 }
 
 // refuses says why the pod of this name should not have the slot, empty if it should: it lives, is this owner's and waits; and it is of the current
 // revision and this pod is not, or this pod is condemned. No other request in the map stops work.
-func (a *Allocator) refuses(ctx context.Context, by string) (why string, err error) {
-	owner := a.view.owner
-	pod, err := a.o.Store.GetLivePod(ctx, a.o.Namespace, by)
+func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why string, err error) {
+	owner := p.view.owner
+	pod, err := p.o.Store.GetLivePod(ctx, p.o.Namespace, by)
 	switch {
 	case err != nil:
 		return "", err
 	case pod == nil:
 		return notAlive, nil
 	}
-	r, _ := receipt.Of(pod, a.ref.String())
+	r, _ := receipt.Of(pod, s.Owner.String())
 	// A pod behind its gate has written nothing yet.
 	waits := r.State == receipt.Waits || r.State == receipt.None && pod.Labels[receipt.AssignLabel] == receipt.ByController
 	if _, has := owner.Record.State.Slots.Of(by); has || !waits || pod.DeletionTimestamp != nil {
@@ -66,23 +68,23 @@ func (a *Allocator) refuses(ctx context.Context, by string) (why string, err err
 		switch {
 		case controller == nil || controller.UID != owner.UID:
 			return notOurs, nil
-		case !owner.Condemned(a.pod) || owner.Condemned(pod):
+		case !owner.Condemned(s.Pod) || owner.Condemned(pod):
 			return notNewer, nil
 		}
 		return "", nil
 	}
-	own, err := a.o.Store.RevisionOf(ctx, a.pod)
+	own, err := p.o.Store.RevisionOf(ctx, s.Pod)
 	switch {
 	case errors.Is(err, store.ErrGone): // it is of no revision any more
 	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
-		a.view.suspect()
+		p.view.suspect()
 		return notOurs, nil
 	case err != nil:
 		return "", err
 	case own.Current(owner):
 		return notNewer, nil
 	}
-	its, err := a.o.Store.RevisionOf(ctx, pod)
+	its, err := p.o.Store.RevisionOf(ctx, pod)
 	switch {
 	case errors.Is(err, store.ErrGone), err == nil && its.Controller != owner.UID:
 		return notOurs, nil

@@ -1,0 +1,85 @@
+package planner
+
+import (
+	"math"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/source"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// joinTime is how long a holder waits before it joins those that divide the partitions: one write serves all that start together.
+	joinTime = time.Second
+	// firstJoinTime is that wait if no holder divides them yet.
+	firstJoinTime = 3 * time.Second
+)
+
+// count is the number of slots that holds for this pod. A condemned pod keeps its slot until Kubernetes removes it. With the policy OrderedReady it
+// removes such pods one after the other, and only those that are Ready.
+func (p *Planner) count(s source.State) int {
+	n, id := p.view.owner.Count, s.Locks.Lock.Share.ID
+	if id >= n && p.view.owner.Condemned(s.Pod) {
+		return max(s.Count, id+1)
+	}
+	return n
+}
+
+// named reports whether the map names this pod for the slot that it locks. If it locks none, any slot will do.
+func (p *Planner) named(s source.State, owner store.Owner) bool {
+	if lock := s.Locks.Lock; lock.State == receipt.Locks {
+		return owner.Record.State.Slots[lock.Share.ID] == p.o.Pod
+	}
+	_, named := owner.Record.State.Slots.Of(p.o.Pod)
+	return named
+}
+
+// offers are what the owner's annotations propose.
+func (p *Planner) offers(s source.State) (*proposal.Offers, proposal.Mine) {
+	o := p.view.owner
+	return proposal.NewOffers(o.Count, o.Record.State, o.Wish, p.o.Strategies), proposal.Mine{
+		Pod: p.o.Pod, Divides: p.o.Divides, Pauses: s.Pauses, HandsOver: p.o.HandsOver, Locked: s.Locks.Lock.Share, Works: s.Locks.Working,
+	}
+}
+
+// input is that of a plan about these pods.
+func (p *Planner) input(s source.State, pods []proposal.Pod, rollout proposal.Rollout) proposal.Input {
+	owner, now := p.view.owner, p.o.Clock.Now()
+	in := proposal.Input{
+		Count: owner.Count, State: owner.Record.State, Pods: pods, Me: p.o.Pod, Rollout: rollout, Room: owner.Room(), Now: now,
+		Partitions: proposal.Division{
+			Wish: owner.Wish, Vacant: p.plans.vacant.Over(owner.Wish.FailoverAfter, now), AtOnce: !owner.Wish.HasFailoverAfter && !owner.RollsNow,
+			Joins: p.joins(s), Strategies: p.o.Strategies,
+		},
+	}
+	if failures := s.Receipt().Failures(); failures > 0 {
+		in.StandsBack = now.Sub(p.o.Began) < p.o.Pace.StandBack(failures)
+	}
+	if since := p.plans.reservedSince; !since.IsZero() {
+		in.FreeFor = time.Duration(math.Ceil(float64(now.Sub(since)) * float64(time.Second) / float64(p.o.Pace.Longer(time.Second))))
+	}
+	return in
+}
+
+// joins has the own id if it has been held for long enough to join other members (strategy primary).
+func (p *Planner) joins(s source.State) map[int]bool {
+	at := s.Locks.Working
+	return map[int]bool{at.ID: !at.Empty() && p.o.Clock.Since(s.Since) >= p.view.owner.Wish.GiveBackAfter}
+}
+
+// joinIn is how much later a holder plans that is not among those that divide the partitions yet, or whose partitions are idle.
+func (p *Planner) joinIn(s source.State) time.Duration {
+	row := p.view.owner.Record.State.Row
+	switch {
+	case !p.o.Divides || s.Pauses || !p.view.owner.Wish.HasCount && row == nil:
+		return 0
+	case row == nil || len(row.Owners) == 0:
+		return firstJoinTime
+	}
+	if _, listed := row.Owners[s.Locks.Lock.Share.ID]; !listed {
+		return joinTime
+	}
+	return 0
+}

@@ -1,0 +1,149 @@
+// Package source is what the loop asks about the proposal to its pod, whoever makes it: the pods themselves (package planner) or a controller
+// (package central).
+package source
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/contact"
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/lease"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Source is where a process learns what is proposed to its pod. One goroutine may use it at a time.
+type Source interface {
+	// Resolve forgets the former owner and returns the pod's owner now. A Ref without a name: it is not known yet. left is what an earlier process
+	// of the pod published.
+	Resolve(ctx context.Context, pod *metav1.PartialObjectMetadata, left identity.Identity) (store.Ref, error)
+	// Listen starts the watches that the process lacks, before it rests.
+	Listen(why duty.Duty)
+	// Hear reads what the watches of other objects than the pod have brought.
+	Hear()
+	// Heard reads a newer moment of the process's own pod. It returns the last T3 that another program did for the pod, nil if there is none.
+	Heard(pod *metav1.PartialObjectMetadata) *receipt.Confirmed
+	// Consider decides whether it is this process's turn to plan. The loop calls it when it has heard all.
+	Consider()
+	// See returns what is proposed to the pod, and adds to known what this source knows.
+	See(known *duty.Known) duty.View
+	// Facts returns what is known at this moment.
+	Facts() Facts
+	// Alarm is when time alone changes something here.
+	Alarm(now time.Time) time.Time
+	// Reason says why the pod has no slot. lease is what to say of a Lease that another pod has, empty if none is in the way.
+	Reason(lease string) Reason
+
+	// ReadOwner, Judge and Plan carry out the duties of these names.
+	ReadOwner(ctx context.Context) error
+	Judge(ctx context.Context) error
+	Plan(ctx context.Context) (Outcome, error)
+	// Shared reports whether other ids divide the partitions, too.
+	Shared() bool
+	// MadeRoom reports whether a pod of another revision gave its slot up for this one and wants it back.
+	MadeRoom(ctx context.Context) (bool, error)
+
+	// Took is called when the pod has its slot, Gave when its receipt locks none any more, Ends when the process ends.
+	Took()
+	Gave()
+	Ends()
+	// Close ends the watches, except for those of package contact.
+	Close()
+}
+
+// Facts are what a source knows at one moment.
+type Facts struct {
+	// Known: there is an owner to act for. Gone: it does not exist. Other: another object owns the pod.
+	Known, Gone, Other bool
+	// Owned is how many slots the owner has, and Count how many hold for this pod. Counted: Count may be published.
+	Owned, Count int
+	Counted      bool
+	// Named: the map names this pod for the slot that it locks, or for any if it locks none.
+	Named bool
+	// Busy: a plan is due, or a write of the owner had no answer.
+	Busy bool
+	// Asker is the pod that asked for the slot last, and Requester one that is to have it. Both are empty if there is none.
+	Asker, Requester string
+	// MayWrite: this process may write a receipt for this owner.
+	MayWrite bool
+	// Confirmer is the program that does T3 for this process, empty if none does.
+	Confirmer string
+	// TellsEvents: the pod's account may write Kubernetes Events.
+	TellsEvents bool
+	// About is the owner in Events.
+	About metav1.OwnerReference
+}
+
+// Reason says why a pod has no slot.
+type Reason struct {
+	Text string
+	// Live and Waiting are how many pods live and wait. Live is 0 if that is not known.
+	Live, Waiting int
+}
+
+// Outcome is what came of a plan.
+type Outcome struct {
+	// Made: the requests succeeded, and the plan is made.
+	Made bool
+	// Late: a write that may name this pod had no answer, and may still arrive.
+	Late bool
+}
+
+// State is what a process knows of its own pod.
+type State struct {
+	// Pod is as the process read or wrote it last. Owner is its owner.
+	Pod   *metav1.PartialObjectMetadata
+	Owner store.Ref
+	Locks duty.LockState
+	// Ends: the process ends. Pauses: it gets no partitions now.
+	Ends, Pauses bool
+	// Since is when the work under the id began.
+	Since time.Time
+	// Count is the count that was published last.
+	Count int
+}
+
+// Receipt returns the receipt on the pod.
+func (s State) Receipt() receipt.Receipt {
+	r, _ := receipt.Of(s.Pod, s.Owner.String())
+	return r
+}
+
+// Process is the process that a source serves.
+type Process interface {
+	State() State
+	// ReadPod reads the process's pod. It changes nothing that State returns.
+	ReadPod(ctx context.Context) (*metav1.PartialObjectMetadata, error)
+	// WriteWaiting writes into the receipt that the pod waits.
+	WriteWaiting(ctx context.Context) error
+	// Proposed tells which slot a newer moment of the owner proposes to the pod, receipt.NoID for none, and not to take it before from. It returns when
+	// the process takes one at the earliest.
+	Proposed(id int, from time.Time) time.Time
+}
+
+// Options configure a Source.
+type Options struct {
+	Process Process
+	Store   *store.Store
+	Clock   clock.Clock
+	Log     *logr.Logger
+	Pace    *pace.Pace
+	Contact *contact.Contact
+	Lease   *lease.Guard
+	Tell    func(event.Event)
+	// Pod, Namespace, Divides and HandsOver are those of allocator.Options.
+	Pod, Namespace     string
+	Divides, HandsOver bool
+	Strategies         proposal.Strategies
+	// Began is when the process sent its first request.
+	Began time.Time
+}

@@ -1,0 +1,71 @@
+package work
+
+import (
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// Shown is the identity that was published last.
+func (w *Work) Shown() identity.Identity { return w.shown }
+
+// Tell publishes the identity that follows from the state of the locks, if it has changed.
+func (w *Work) Tell(t duty.LockState, c Claim) {
+	if state, known := w.state(t, c); known {
+		w.Publish(state, t, c)
+	}
+}
+
+// state is the state to publish. It is not known while what was published last, perhaps by an earlier process, stays in force.
+func (w *Work) state(t duty.LockState, c Claim) (state identity.State, known bool) {
+	shows := w.confirmed || w.shown.Assigned()
+	locks := t.Lock.State == receipt.Locks
+	switch at := t.Working; {
+	case c.Ends:
+		return identity.StateReleased, true
+	case c.Over || w.fenced && at.Empty():
+		return identity.StateFenced, true
+	case !shows && len(w.stops.running) == 0 && (!t.Known || locks):
+		return "", false // the process before this one published it, or this one is about to take a slot
+	case at.Empty() || !shows && !locks:
+		return identity.StatePending, true
+	case t.Known && !locks:
+		return identity.StateLost, true
+	case t.Stopping.All || at.ID >= c.Count && c.Known:
+		return identity.StateDraining, true
+	case shows && w.token == 0:
+		return "", false // the lock was gone for a moment, it seems, and the next one has no token yet
+	case shows:
+		return identity.StateAssigned, true
+	}
+	return identity.StatePending, true
+}
+
+// Publish publishes the identity with this state, if it has changed.
+func (w *Work) Publish(state identity.State, t duty.LockState, c Claim) {
+	next := w.shown.Without(state)
+	next.Owner = c.Owner
+	if c.Counted {
+		next.Count = c.Count
+	}
+	stops := &w.stops
+	if state == identity.StateDraining && len(stops.running) > 0 && stops.running[0].All {
+		next.Stop = stops.running[0].number
+	}
+	if at := t.Working; state == identity.StateAssigned {
+		next.ID, next.Token = at.ID, w.token
+		if w.o.Divides {
+			next.Partitions = identity.PartitionsOf(at.Of, w.Tokens(at.Partitions), t.Stopping.Partitions, stops.number)
+		}
+	} else if w.o.Divides {
+		next.Partitions = identity.PartitionsOf(0, nil, placement.Set{}, stops.number)
+	}
+	if next == w.shown && w.published {
+		return
+	}
+	w.o.Tell(event.Published{From: w.shown, To: next})
+	w.shown, w.published = next, true
+	w.o.Publish(next)
+}
