@@ -376,6 +376,9 @@ func tell(d Decision) string {
 	for _, p := range d.Propose {
 		fmt.Fprintf(&b, "tell %s %s\n", p.Pod, told(p))
 	}
+	for _, name := range d.Probe {
+		fmt.Fprintf(&b, "probe %s\n", name)
+	}
 	for _, r := range d.Remove {
 		fmt.Fprintf(&b, "%s %s %d: %s\n", map[bool]string{true: "evict", false: "delete"}[r.Evict], r.Pod, r.ID, r.Cause)
 	}

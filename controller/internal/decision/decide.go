@@ -38,15 +38,23 @@ func Decide(w World) Decision {
 		v.step(v.pods[i])
 	}
 	slices.SortStableFunc(v.d.Propose, func(a, b Propose) int { return cmp.Compare(a.rank, b.rank) })
-	if v.all {
+	if v.all || len(v.d.Only) > mostOnly || len(w.Former) > 0 {
 		v.d.Only = nil
 	}
 	v.doubles()
-	v.remove()
+	forced := len(v.d.Remove)
+	if v.remove(); w.Keeps { // no pod would get an id of these
+		v.d.Remove = v.d.Remove[:forced]
+	}
+	v.probe()
+	v.d.List, v.d.Verify = w.Unlisted && v.d.Plan.Next != nil, len(v.d.Remove) > 0 && !w.Verified
 	v.wait()
 	v.later()
 	return v.d
 }
+
+// mostOnly is how many slots T3 lists by their labels. For more, it lists all.
+const mostOnly = 64
 
 // view is a World with what follows from it.
 type view struct {
@@ -74,9 +82,9 @@ type view struct {
 	// evicts says that removals are made for pods that wait. quietAt is when they begin if nothing happens before.
 	evicts  bool
 	quietAt time.Time
-	// all says that T3 is to show all locks.
-	all bool
-	d   Decision
+	// all says that T3 is to show all locks. covered says that the evidence is about all owners that pods come from.
+	all, covered bool
+	d            Decision
 }
 
 // pod is a Pod with what its keys say together.
@@ -99,6 +107,7 @@ func newView(w World) *view {
 		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
 		running: map[int][]*pod{}, ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
 	}
+	v.covered = !slices.ContainsFunc(w.Former, func(from string) bool { return !slices.Contains(w.Owners, from) })
 	var oldest *pod
 	for _, p := range w.Pods {
 		q := read(p)
@@ -327,7 +336,7 @@ func (v *view) step(p *pod) {
 	case p.locked:
 		v.confirm(p)
 	case p.takes() && p.Receipt.State != receipt.GaveUp:
-		if id, ok := v.proposed(p); ok {
+		if id, ok := v.proposed(p); ok && !v.w.Keeps {
 			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String()})
 		}
 	}
@@ -374,7 +383,7 @@ func (v *view) confirms(p *pod) {
 
 // answered reports whether T3 was asked for everything that the pod's lock is about. A list of a slot shows no locks of partitions.
 func (v *view) answered(p *pod) bool {
-	return v.w.Locks != nil && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
+	return v.w.Locks != nil && v.covered && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
 }
 
 // withdraw reports whether all others that lock the pod's slot are pods that have not begun. These withdraw or end, and the pod is confirmed then.

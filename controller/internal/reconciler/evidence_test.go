@@ -97,9 +97,9 @@ func TestAListConfirmsOnlyWhatItWasAskedFor(t *testing.T) {
 		c.relock("a", receipt.Receipt{Owner: own, Share: shared, Write: "new"})
 		stranger(c)
 		c.x.cache = lagging{c, before.Items}
-		c.x.temper(c.ref).listed = true
+		c.x.memory(c.ref).outside.listed = true
 		for pass := range 3 {
-			if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+			if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err != nil {
 				t.Fatal(err)
 			}
 			is, _ := receipt.ProposalOf(&podMeta{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(object.Pods, "a")), Annotations: map[string]string{receipt.ProposalKey: c.on("a", receipt.ProposalKey)}}})
@@ -203,7 +203,7 @@ func TestNothingIsConfirmedBeforeThePodsOfAFormerOwnerAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.x.cache = lagging{c, before.Items}
-	c.x.temper(c.ref).listed = true
+	c.x.memory(c.ref).outside.listed = true
 	c.passes(1)
 	is, _ := receipt.ProposalOf(&podMeta{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(object.Pods, "n")), Annotations: map[string]string{receipt.ProposalKey: c.on("n", receipt.ProposalKey)}}})
 	if is.Confirmed == nil || !is.Confirmed.Slot || is.Confirmed.By != "x" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +25,7 @@ const hashLabel = "pod-template-hash"
 // freeze finds out whether the owner is frozen. It reads the ReplicaSets from the API server, because the watches of
 // pods, Deployments and ReplicaSets have no order.
 func (p *pass) freeze(ctx context.Context) error {
-	p.frozen = ""
+	p.world.Owner.Frozen = ""
 	var sets []metav1.PartialObjectMetadata
 	selector, err := p.siblings(ctx)
 	if err != nil {
@@ -54,15 +53,11 @@ func (p *pass) freeze(ctx context.Context) error {
 			return err
 		}
 		if holds {
-			p.frozen = sets[i].Name
+			p.world.Owner.Frozen = sets[i].Name
 		}
 	}
-	if p.world.Owner.Frozen = p.frozen; p.frozen == "" {
-		p.temper.frozen = time.Time{}
-		return nil
-	}
-	if p.sooner(wait.Jitter(goneAfter, 1)); p.temper.frozen.IsZero() { // no watch of this owner shows what becomes of another one's ReplicaSet
-		p.temper.frozen = p.world.Now
+	if since(&p.memory.frozen, p.world.Owner.Frozen != "", p.world.Now); p.world.Owner.Frozen != "" {
+		p.sooner(wait.Jitter(goneAfter, 1)) // no watch of this owner shows what becomes of another one's ReplicaSet
 	}
 	return nil
 }
@@ -99,7 +94,7 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 	if slices.ContainsFunc(pods.Items, func(q corev1.Pod) bool { return !census.Finished(string(q.Status.Phase)) }) {
 		return true, nil
 	}
-	if generation, known := p.temper.unused[set.UID]; known && generation == set.Generation {
+	if generation, known := p.memory.unused[set.UID]; known && generation == set.Generation {
 		return false, nil
 	}
 	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
@@ -112,10 +107,10 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 	case o.Count > 0 || o.Pods > 0:
 		return true, nil
 	}
-	if p.temper.unused == nil {
-		p.temper.unused = map[types.UID]int64{}
+	if p.memory.unused == nil {
+		p.memory.unused = map[types.UID]int64{}
 	}
-	p.temper.unused[set.UID] = o.Generation
+	p.memory.unused[set.UID] = o.Generation
 	return false, nil
 }
 

@@ -47,7 +47,7 @@ func TestADeadPodOfAnotherReplicaSetFreezesNothing(t *testing.T) {
 	c.x.cache = byIndex{c}
 	c.ref = store.Ref{APIVersion: appsV1, Kind: store.ReplicaSet, Namespace: server.Namespace, Name: "new"}
 	for range 20 {
-		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err != nil {
 			t.Fatal(err)
 		}
 		c.clk.Step(10 * time.Second)

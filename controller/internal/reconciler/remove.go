@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -17,35 +16,30 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// remove decides once more, on what the API server says now, and removes pods. While the map cannot be written, no pod would get an id of theirs.
-func (p *pass) remove(ctx context.Context, d decision.Decision) (bool, error) {
-	inVain := func(r decision.Removal) bool {
-		return p.keeps && r.Cause != decision.CauseClashes && r.Cause != decision.CauseLater
-	}
-	if d.Remove = slices.DeleteFunc(d.Remove, inVain); len(d.Remove) == 0 {
-		return false, nil
-	}
+// verify reads all that a removal depends on from the API server.
+func (p *pass) verify(ctx context.Context, _ decision.Decision) (err error) {
 	owner, err := p.store.Get(ctx, p.ref)
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", p.ref, err)
+		return fmt.Errorf("read %s: %w", p.ref, err)
 	}
-	p.owner, p.temper.read = owner, owner
-	if err := p.revisions(ctx); err != nil {
-		return false, err
+	p.owner, p.memory.read = owner, owner
+	for _, read := range []func(context.Context) error{
+		p.revisions, p.freeze, p.list, func(ctx context.Context) error { return p.evidence(ctx, store.Sought{}) },
+	} {
+		if err := read(ctx); err != nil {
+			return err
+		}
 	}
-	if err := p.freeze(ctx); err != nil {
-		return false, err
-	}
-	if err := p.list(ctx); err != nil {
-		return false, err
-	}
-	if err := p.evidence(ctx, store.Sought{}); err != nil {
-		return false, err
-	}
-	for _, r := range slices.DeleteFunc(decision.Decide(p.world).Remove, inVain) {
+	p.world.Verified = true
+	return nil
+}
+
+// remove removes pods.
+func (p *pass) remove(ctx context.Context, d decision.Decision) (err error) {
+	for _, r := range d.Remove {
 		err = errors.Join(err, p.removeOne(ctx, r))
 	}
-	return false, err
+	return err
 }
 
 // removeOne removes a pod that is as it was read.

@@ -97,7 +97,7 @@ func Setup(
 	x := &Reconciler{
 		store: s, cache: mgr.GetCache(), server: pages{store: s}, writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
 		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
-		told: expiring.NewExpiringWithClock(clk), tempers: map[store.Ref]*temper{},
+		told: expiring.NewExpiringWithClock(clk), memories: map[store.Ref]*memory{},
 	}
 	for _, o := range []client.Object{&corev1.Pod{}, metaOf(replicaSets)} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, o, index, indexed); err != nil {

@@ -134,7 +134,7 @@ func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
 	label := pod.GetLabels()[receipt.OwnerLabel]
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for ref := range x.tempers {
+	for ref := range x.memories {
 		if ref.Namespace == pod.GetNamespace() && (label == "" || assignment.OwnerLabelValue(ref.String()) == label) {
 			refs = append(refs, ref)
 		}

@@ -95,7 +95,7 @@ func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 // Another client made the receipt of such a pod unreadable. Its label says whose slot it locks, and whose slot comes free when it goes.
 func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
 	ref, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
-	x := &Reconciler{tempers: map[store.Ref]*temper{ref: {}}}
+	x := &Reconciler{memories: map[store.Ref]*memory{ref: {}}}
 	for owner, want := range map[string]store.Ref{
 		own: ref, "Deployment/other": {APIVersion: "v1", Kind: podKind, Namespace: "shop", Name: "a"},
 	} {
@@ -113,7 +113,7 @@ func TestAPodThatMayLockAnythingIsMissedByAllOwnersOfItsNamespace(t *testing.T) 
 	here, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
 	beside, _ := store.NewRef(appsV1, store.StatefulSet, "shop", "other")
 	elsewhere, _ := store.NewRef(appsV1, store.Deployment, "bank", worker)
-	x := &Reconciler{tempers: map[store.Ref]*temper{here: {}, beside: {}, elsewhere: {}}, cache: pods{}}
+	x := &Reconciler{memories: map[store.Ref]*memory{here: {}, beside: {}, elsewhere: {}}, cache: pods{}}
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[store.Ref]())
 	defer q.ShutDown()
 	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, OwnerReferences: controlledBy("gone", store.ReplicaSet)}}

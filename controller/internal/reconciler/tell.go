@@ -116,7 +116,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 	count, told, example := 0, 0, ""
 	for i := range p.world.Pods {
 		meta := p.metas[p.world.Pods[i].Name]
-		err := p.temper.refuses(meta.UID)
+		err := p.memory.refuses(meta.UID)
 		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // of a right or an API server that is away, others tell
 			continue
 		}
@@ -132,7 +132,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 		}
 	}
 	about, text := p.owner.About(), ""
-	switch err := p.temper.unwritten; {
+	switch err := p.memory.err; {
 	case refused(err):
 		text = "the API server refuses the map of ids, so no pod gets a new one: " + inWords(err)
 	case count > 0:
@@ -195,10 +195,10 @@ func (p *pass) lost() string {
 
 // tellFrozen leaves an Event about an owner that has been frozen for longer than Kubernetes takes to adopt a ReplicaSet.
 func (p *pass) tellFrozen(ctx context.Context) {
-	if p.frozen == "" {
+	if p.world.Owner.Frozen == "" {
 		return
 	}
-	if left := patience - p.world.Now.Sub(p.temper.frozen); left > 0 {
+	if left := patience - p.world.Now.Sub(p.memory.frozen); left > 0 {
 		p.sooner(left)
 		return
 	}
@@ -208,7 +208,7 @@ func (p *pass) tellFrozen(ctx context.Context) {
 		// Do: make the Deployment again. Or delete the ReplicaSets that you do not need, and annotate the one that stays as the message says.
 		p.event(ctx, p.owner.About(), store.EventWarning, "WorkloadFrozen", fmt.Sprintf(
 			"no pod gets an id, and none is removed, until ReplicaSet %s has the same owner: make the Deployment again, or delete what you do not need; "+
-				"a ReplicaSet that is to stay alone needs annotation %s with its name", p.frozen, assignment.AdoptKey))
+				"a ReplicaSet that is to stay alone needs annotation %s with its name", p.world.Owner.Frozen, assignment.AdoptKey))
 	}
 }
 
@@ -245,18 +245,14 @@ func (p *pass) tellIgnored(ctx context.Context) {
 }
 
 // tellForbidden leaves an Event about a right that the controller lacks. It works on for others: the right may be missing in one namespace, or for a moment.
-func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, t *temper, err error) {
+func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, m *memory, err error) {
 	var missing *store.ForbiddenError
 	now := x.store.Clock.Now()
-	switch {
-	case !errors.As(err, &missing):
-		t.forbidden = time.Time{}
+	if since(&m.forbidden, errors.As(err, &missing), now); missing == nil {
 		return
-	case t.forbidden.IsZero():
-		t.forbidden = now
 	}
 	meta, gone := x.ownerMeta(ctx, ref)
-	if gone != nil || now.Sub(t.forbidden) < patience || !x.seldom(string(meta.UID), "ControllerForbidden") {
+	if gone != nil || now.Sub(m.forbidden) < patience || !x.seldom(string(meta.UID), "ControllerForbidden") {
 		return
 	}
 	about := metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: meta.UID}
