@@ -63,9 +63,8 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. Of each minute, the workload
 		// has the first one.
 		// Do: nothing; idalloc.dev/evict says how many at a time.
-		p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: r.Pod, UID: meta.UID}, store.EventNormal, "PodRemoved",
-			fmt.Sprintf("removed, because it %s", r.Cause))
-		p.event(ctx, p.owner.About(), store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
+		p.event(ctx, aboutPod(meta), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed, because it %s", r.Cause))
+		p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
 		return nil
 	case apierrors.IsNotFound(err):
 		return nil
@@ -78,7 +77,7 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 	p.sooner(wait.Jitter(refusedAfter, 1))
 	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
 	// Do: what the message says, or remove the pod yourself.
-	p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
+	p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventWarning, "RemovalRefused", fmt.Sprintf(
 		"pod %s with id %d %s; the API server does not let it go: %v%s", r.Pod, r.ID, r.Cause, err, p.lost()))
 	return nil
 }
