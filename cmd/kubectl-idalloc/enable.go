@@ -11,27 +11,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/enable"
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 type enabler struct {
-	*global
-	*commands.Output
+	changer
 
 	options       enable.Options
-	dryRun        string
 	withoutPolicy bool
 }
 
 func newEnable(g *global) *cobra.Command {
-	e := &enabler{global: g}
+	e := &enabler{changer: changer{global: g}}
 	cmd := &cobra.Command{
 		Use:   "enable KIND/NAME",
 		Short: "Give a workload an account and the label that brings the sidecar",
@@ -50,31 +46,16 @@ config/policy, which limit it, unless you say --without-policy. With
 			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	e.Output = commands.NewOutput(cmd, formats())
 	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is")
 	cmd.Flags().StringVar(&e.options.By, "by", "", "sidecar (the pods plan) or agent (the controller plans)")
 	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, for strict mode")
 	cmd.Flags().BoolVar(&e.withoutPolicy, "without-policy", false, "make the account although no policy limits it")
-	bindDryRun(cmd, &e.dryRun)
+	e.bind(cmd)
 	return cmd
 }
 
-func bindDryRun(cmd *cobra.Command, dryRun *string) {
-	cmd.Flags().StringVar(dryRun, "dry-run", "none", "none, client (send nothing) or server (store nothing)")
-}
-
-func checkDryRun(dryRun string) error {
-	if dryRun != "none" && dryRun != "client" && dryRun != "server" {
-		return cli.Usagef("--dry-run %q: use none, client or server", dryRun)
-	}
-	return nil
-}
-
 func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) error {
-	if err := e.Check(); err != nil {
-		return err
-	}
-	if err := checkDryRun(e.dryRun); err != nil {
+	if err := e.check(); err != nil {
 		return err
 	}
 	switch by := e.options.By; by {
@@ -113,10 +94,8 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if !e.options.AccountOnly {
 		plan.Notes = append(plan.Notes, cautions(ctx, s, owner)...)
 	}
-	for _, note := range plan.Notes {
-		if _, err := fmt.Fprintln(errs, "note: "+note); err != nil {
-			return err
-		}
+	if err := say(errs, plan.Notes); err != nil {
+		return err
 	}
 	done := make([]*unstructured.Unstructured, 0, len(plan.Objects))
 	for _, o := range plan.Objects {
@@ -126,7 +105,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		}
 		done = append(done, applied)
 	}
-	return printChanged(out, e.Output, "applied", e.dryRun, done)
+	return e.print(out, "applied", done)
 }
 
 // shares says which other workloads the account may write already. It says nothing if it may not look.
@@ -169,28 +148,6 @@ func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Uns
 		}
 		resource = ref.GVR().Resource
 	}
-	options := metav1.ApplyOptions{FieldManager: enable.FieldManager}
-	if e.dryRun == "server" {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
+	options := metav1.ApplyOptions{FieldManager: enable.FieldManager, DryRun: e.stores()}
 	return s.Dynamic.Resource(gvk.GroupVersion().WithResource(resource)).Namespace(o.GetNamespace()).Apply(ctx, o.GetName(), o, options)
-}
-
-// printChanged says what was done to objects, or prints them.
-func printChanged(out io.Writer, o *commands.Output, operation, dryRun string, objects []*unstructured.Unstructured) error {
-	if o.ForPeople() {
-		operation += map[string]string{"client": " (dry run)", "server": " (server dry run)"}[dryRun]
-		for _, object := range objects {
-			if err := (&printers.NamePrinter{Operation: operation}).PrintObj(object, out); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	items := make([]commands.Item, 0, len(objects))
-	for _, object := range objects {
-		of := store.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
-		items = append(items, commands.Item{About: of, Data: object})
-	}
-	return o.Items(out, !o.Is("yaml"), items...)
 }

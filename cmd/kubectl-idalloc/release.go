@@ -9,19 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/enable"
 )
 
-type releaser struct {
-	*global
-	*commands.Output
-
-	dryRun string
-}
-
 func newRelease(g *global) *cobra.Command {
-	r := &releaser{global: g}
+	c := &changer{global: g}
 	cmd := &cobra.Command{
 		Use:   "release KIND/NAME",
 		Short: "Take out of a pod template what asks for an id",
@@ -33,36 +25,29 @@ pods that keep waiting at the gate.`,
   kubectl idalloc release deploy/worker --dry-run=client -o yaml`,
 		ValidArgsFunction: g.completeAny,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return c.release(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	r.Output = commands.NewOutput(cmd, formats())
-	bindDryRun(cmd, &r.dryRun)
+	c.bind(cmd)
 	return cmd
 }
 
-func (r *releaser) run(ctx context.Context, args []string, out, errs io.Writer) error {
-	if err := r.Check(); err != nil {
+func (c *changer) release(ctx context.Context, args []string, out, errs io.Writer) error {
+	if err := c.check(); err != nil {
 		return err
 	}
-	if err := checkDryRun(r.dryRun); err != nil {
-		return err
-	}
-	s, ref, err := r.one(args)
+	s, ref, err := c.one(args)
 	if err != nil {
 		return err
 	}
-	options := metav1.UpdateOptions{FieldManager: enable.FieldManager}
-	if r.dryRun == "server" {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
+	options := metav1.UpdateOptions{FieldManager: enable.FieldManager, DryRun: c.stores()}
 	var plan enable.Plan
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		whole, err := s.GetWhole(ctx, ref)
 		if err != nil {
 			return err
 		}
-		if plan, err = enable.Release(ref, whole); err != nil || len(plan.Objects) == 0 || r.dryRun == "client" {
+		if plan, err = enable.Release(ref, whole); err != nil || len(plan.Objects) == 0 || c.dryRun == "client" {
 			return err
 		}
 		if plan.Objects[0], err = s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace).Update(ctx, plan.Objects[0], options); err != nil {
@@ -73,10 +58,8 @@ func (r *releaser) run(ctx context.Context, args []string, out, errs io.Writer) 
 	if err != nil {
 		return err
 	}
-	for _, note := range plan.Notes {
-		if _, err := fmt.Fprintln(errs, "note: "+note); err != nil {
-			return err
-		}
+	if err := say(errs, plan.Notes); err != nil {
+		return err
 	}
-	return printChanged(out, r.Output, "released", r.dryRun, plan.Objects)
+	return c.print(out, "released", plan.Objects)
 }

@@ -3,6 +3,8 @@ package model
 import (
 	"cmp"
 	"slices"
+
+	"github.com/idalloc/idalloc/test/model/explore"
 )
 
 // result is what an exploration found.
@@ -18,41 +20,31 @@ type result struct {
 	stuck int
 }
 
-// explore visits every world, the nearest first.
-func explore(b budget) (r result) {
+// search explores every world.
+func search(b budget) (r result) {
 	m := &model{budget: b, known: map[tenure][]action{}}
-	first := m.first()
-	index := map[world]int32{first: 0}
-	worlds := []world{first}
-	from := []int32{-1}
+	found := explore.New(m.first())
 	var own []step32 // the protocol's own steps
-	for at := int32(0); int(at) < len(worlds); at++ {
-		w := worlds[at]
+	for at, w := range found.Each() {
 		switch {
 		case !w.two():
 		case m.removed > 0 && !w.heard():
 			r.moments++
 		default:
-			return result{states: len(worlds), two: history(m, worlds, from, at)}
+			return result{states: len(found.Worlds), two: found.History(at, m.what)}
 		}
 		if m.removed == 0 && m.without != early && w.yields() { // that one finds two at work
-			return result{states: len(worlds), yields: history(m, worlds, from, at)}
+			return result{states: len(found.Worlds), yields: found.History(at, m.what)}
 		}
 		for _, e := range m.next(w) {
-			to, seen := index[e.to]
-			if !seen {
-				to = int32(len(worlds)) //nolint:gosec // they would not fit into memory
-				index[e.to] = to
-				worlds, from = append(worlds, e.to), append(from, at)
-			}
-			if !e.fault && b.progress {
+			if to := found.Add(at, e.to); !e.fault && b.progress {
 				own = append(own, step32{at, to})
 			}
 		}
 	}
-	r.states = len(worlds)
+	r.states = len(found.Worlds)
 	if b.progress {
-		r.stuck = stuck(m, worlds, own)
+		r.stuck = stuck(m, found.Worlds, own)
 	}
 	return r
 }
@@ -60,18 +52,10 @@ func explore(b budget) (r result) {
 // step32 is a step between two worlds, by their numbers.
 type step32 struct{ from, to int32 }
 
-// history returns the steps to a world.
-func history(m *model, worlds []world, from []int32, at int32) (steps []string) {
-	for ; from[at] >= 0; at = from[at] {
-		for _, e := range m.next(worlds[from[at]]) {
-			if e.to == worlds[at] {
-				steps = append(steps, e.String())
-				break
-			}
-		}
-	}
-	slices.Reverse(steps)
-	return steps
+// what names the step between two worlds.
+func (m *model) what(from, to world) string {
+	steps := m.next(from)
+	return steps[slices.IndexFunc(steps, func(e edge) bool { return e.to == to })].String()
 }
 
 // stuck counts the worlds from which no own steps lead to all slots being held. Those in which a pod has few writes left do not count.

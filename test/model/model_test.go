@@ -50,7 +50,7 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 	}
 	for name, b := range worlds {
 		t.Run(name, func(t *testing.T) {
-			r := explore(b)
+			r := search(b)
 			if r.two != nil {
 				t.Errorf("two are at work on one thing after\n%s", strings.Join(r.two, "\n"))
 			}
@@ -70,7 +70,7 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 // A client that removes the receipt of a live pod breaks what the proof assumes. Then two may be at work until both have heard of it, and not
 // for good.
 func TestARemovedReceiptHeals(t *testing.T) {
-	r := explore(budget{pods: 2, slots: 1, writes: 4, unanswered: 1, removed: 1})
+	r := search(budget{pods: 2, slots: 1, writes: 4, unanswered: 1, removed: 1})
 	if r.two != nil {
 		t.Errorf("two are at work on one thing, and both have heard of all, after\n%s", strings.Join(r.two, "\n"))
 	}
@@ -93,7 +93,7 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 	} {
 		t.Run(string(without), func(t *testing.T) {
 			b.without = without
-			r := explore(b)
+			r := search(b)
 			if r.two == nil && r.yields == nil {
 				t.Fatalf("no process noticed in %d states", r.states)
 			}

@@ -1,6 +1,10 @@
 package model
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/idalloc/idalloc/test/model/explore"
+)
 
 // result is what an exploration found.
 type result struct {
@@ -13,52 +17,36 @@ type result struct {
 	stuck []string
 }
 
-// explore visits every world, the nearest first.
-func explore(b budget) (r result) {
+// search explores every world.
+func search(b budget) (r result) {
 	m := newModel(b)
-	first := m.first()
-	index := map[world]int32{first: 0}
-	worlds := []world{first}
-	from := []int32{-1}
-	for at := int32(0); int(at) < len(worlds); at++ {
-		w := worlds[at]
+	found := explore.New(m.first())
+	for at, w := range found.Each() {
 		switch {
 		case !m.two(&w):
 		case w.removed < m.removed, m.adopted && !w.pods[0].foreign && w.pods[0].generation == 0:
 			r.moments++
 		default:
-			return result{states: len(worlds), two: history(m, worlds, from, at)}
+			return result{states: len(found.Worlds), two: found.History(at, m.what)}
 		}
 		if slices.Contains([]step{whole, noRetreat, noConfirm, noRemoval}, m.without) {
 			if problem := m.settles(w); problem != "" {
-				return result{states: len(worlds), stuck: append(history(m, worlds, from, at), problem)}
+				return result{states: len(found.Worlds), stuck: append(found.History(at, m.what), problem)}
 			}
 		}
 		for _, e := range m.next(w) {
 			if e.knowing {
-				return result{states: len(worlds), two: append(history(m, worlds, from, at), e.what+", and knows better")}
+				return result{states: len(found.Worlds), two: append(found.History(at, m.what), e.what+", and knows better")}
 			}
-			if _, seen := index[e.to]; seen {
-				continue
-			}
-			index[e.to] = int32(len(worlds)) //nolint:gosec // they would not fit into memory
-			worlds, from = append(worlds, e.to), append(from, at)
+			found.Add(at, e.to)
 		}
 	}
-	r.states = len(worlds)
+	r.states = len(found.Worlds)
 	return r
 }
 
-// history returns the steps to a world.
-func history(m *model, worlds []world, from []int32, at int32) (steps []string) {
-	for ; from[at] >= 0; at = from[at] {
-		for _, e := range m.next(worlds[from[at]]) {
-			if e.to == worlds[at] {
-				steps = append(steps, e.what)
-				break
-			}
-		}
-	}
-	slices.Reverse(steps)
-	return steps
+// what names the step between two worlds.
+func (m *model) what(from, to world) string {
+	steps := m.next(from)
+	return steps[slices.IndexFunc(steps, func(e edge) bool { return e.to == to })].what
 }

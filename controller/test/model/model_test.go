@@ -14,7 +14,7 @@ func check(t *testing.T, worlds map[string]budget) (states int) {
 	t.Helper()
 	for name, b := range worlds {
 		t.Run(name, func(t *testing.T) {
-			r := explore(b)
+			r := search(b)
 			if r.two != nil {
 				t.Errorf("two run under one id after\n%s", strings.Join(r.two, "\n"))
 			}
@@ -105,7 +105,7 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 		for _, b := range worlds {
 			t.Run(string(without), func(t *testing.T) {
 				b.without = without
-				r := explore(b)
+				r := search(b)
 				if r.two == nil {
 					t.Fatalf("no state out of %d shows it", r.states)
 				}
@@ -122,7 +122,7 @@ func TestEachStepWithoutWhichPodsWaitIsMissed(t *testing.T) {
 		if b.agents = 0; without == noConfirm {
 			b.agents = 1
 		}
-		r := explore(b)
+		r := search(b)
 		if r.stuck == nil {
 			t.Errorf("%s: no state out of %d shows it", without, r.states)
 		}

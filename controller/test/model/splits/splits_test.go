@@ -5,38 +5,33 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/idalloc/idalloc/test/model/explore"
 )
 
-// explore visits every world, the nearest first. It returns the number of worlds, and the first history that ends badly.
-func explore(b budget, most int) (states int, bad []string) {
+// search explores every world. It returns the number of worlds, and the first history that ends badly.
+func search(b budget) (states int, bad []string) {
 	m := &model{budget: b, decided: map[known]done{}}
-	first := m.first()
-	index := map[world]struct{}{first: {}}
-	worlds, from, whats := []world{first}, []int32{-1}, []string{""}
-	for at := int32(0); int(at) < len(worlds) && len(worlds) < most; at++ {
-		w := worlds[at]
+	found := explore.New(m.first())
+	for at, w := range found.Each() {
 		if why := m.bad(&w); why != "" {
-			bad = []string{why}
-			for ; from[at] >= 0; at = from[at] {
-				bad = append(bad, whats[at])
-			}
-			slices.Reverse(bad)
-			return len(worlds), bad
+			return len(found.Worlds), append(found.History(at, m.what), why)
 		}
 		for _, e := range m.next(w) {
-			if _, seen := index[e.to]; !seen {
-				index[e.to] = struct{}{}
-				worlds, from, whats = append(worlds, e.to), append(from, at), append(whats, e.what)
-			}
+			found.Add(at, e.to)
 		}
 	}
-	return len(worlds), nil
+	return len(found.Worlds), nil
+}
+
+// what names the step between two worlds.
+func (m *model) what(from, to world) string {
+	steps := m.next(from)
+	return steps[slices.IndexFunc(steps, func(e edge) bool { return e.to == to })].what
 }
 
 // deep has more and larger worlds explored.
 var deep = flag.Bool("deep", false, "explore larger worlds, for minutes") //nolint:gochecknoglobals // a flag
-
-const most = 20_000_000
 
 func TestNoTwoRunUnderOneID(t *testing.T) {
 	worlds := map[string]budget{
@@ -62,7 +57,7 @@ func TestNoTwoRunUnderOneID(t *testing.T) {
 	}
 	for what, b := range worlds {
 		t.Run(what, func(t *testing.T) {
-			states, bad := explore(b, most)
+			states, bad := search(b)
 			if bad != nil {
 				t.Errorf("after %d states:\n%s", states, strings.Join(bad, "\n"))
 			}
@@ -77,7 +72,7 @@ func TestEachClauseThatIsLeftOutIsMissed(t *testing.T) {
 	} {
 		t.Run(string(without), func(t *testing.T) {
 			b.without = without
-			states, bad := explore(b, most)
+			states, bad := search(b)
 			if bad == nil {
 				t.Fatalf("no state out of %d shows it", states)
 			}
