@@ -77,10 +77,10 @@ type Pod struct {
 	Hidden bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
-	// ReadsStartCount says that something in the pod reads Words.StartCount. Without that it is not written: admission policies of an earlier release refuse it.
+	// ReadsStartCount says that something in the pod reads Published.StartCount. Without that it is not written: admission policies of an earlier release refuse it.
 	ReadsStartCount bool
-	// Words are what Begin wrote. A pod without them never began. Behind its gate, a pod may have those of another.
-	Words
+	// Published are what Begin wrote. A pod without them never began. Behind its gate, a pod may have those of another.
+	Published
 }
 
 // Lock is what the list of T3 shows of a live pod.
@@ -139,23 +139,23 @@ type Take struct {
 	Token int64
 }
 
-// Words are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now.
-type Words struct{ ID, Count, StartCount, Identity string }
+// Published are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now.
+type Published struct{ ID, Count, StartCount, Identity string }
 
 // Begin lets a pod's program begin. The pod has the receipt that T3 showed.
 type Begin struct {
-	Pod   string
-	ID    int
-	Under string
-	Token int64
-	Gated bool
-	Words Words
+	Pod       string
+	ID        int
+	Under     string
+	Token     int64
+	Gated     bool
+	Published Published
 }
 
 // Publish tells a pod that has begun the new count.
 type Publish struct {
-	Pod   string
-	Words Words
+	Pod       string
+	Published Published
 }
 
 // Cause says why a pod is removed.

@@ -71,7 +71,7 @@ func (p *pass) due(w write) bool {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	left := p.memory.backoff(p.metas[w.pod].UID, w.step).left(p.metas[w.pod], w.says, p.store.Clock.Now())
-	p.sooner(left)
+	p.requeue(left)
 	return left <= 0
 }
 
@@ -93,7 +93,7 @@ func (p *pass) writeOne(ctx context.Context, w write) {
 	case ctx.Err() != nil: // the pass is over
 	default:
 		a.failed(pod, fmt.Errorf("pod %s: %s: %w", w.pod, w.step, err), now)
-		p.sooner(a.until.Sub(now))
+		p.requeue(a.until.Sub(now))
 		p.fail(w.step, a.err)
 	}
 }
@@ -110,7 +110,7 @@ func (p *pass) fail(of step, err error) {
 	p.log.V(1).Info("a write failed, and comes again", "step", string(of), "detail", err.Error())
 }
 
-// wrote takes in the answer to a write.
+// wrote notes the answer to a write.
 func (p *pass) wrote(name string, written *podMeta) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -162,7 +162,7 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 			next := receipt.Receipt{
 				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Write: receipt.Draw(),
 			}
-			written, err := p.store.Begin(ctx, pod, next, annotations(b.Words), b.Gated)
+			written, err := p.store.Begin(ctx, pod, next, annotations(b.Published), b.Gated)
 			if err == nil {
 				p.metrics.began(p.store.Clock.Now().Sub(pod.CreationTimestamp.Time))
 			}
@@ -177,8 +177,8 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 func (p *pass) say(ctx context.Context, d decision.Decision) error {
 	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
-		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Words.ID, b.Words.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
-			set := annotations(b.Words)
+		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Published.ID, b.Published.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+			set := annotations(b.Published)
 			written, err := p.store.Publish(ctx, pod, set)
 			if _, has := set[store.StartCountKey]; has && errors.Is(err, store.ErrRefused) {
 				delete(set, store.StartCountKey) // policies of an earlier release do not know it
@@ -194,7 +194,7 @@ func (p *pass) say(ctx context.Context, d decision.Decision) error {
 	return nil
 }
 
-func annotations(w decision.Words) map[string]string {
+func annotations(w decision.Published) map[string]string {
 	set := map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.IdentityKey: w.Identity}
 	if w.StartCount != "" {
 		set[store.StartCountKey] = w.StartCount

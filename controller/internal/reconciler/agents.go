@@ -55,7 +55,7 @@ type holder struct {
 	since time.Time
 }
 
-// see takes in an agent, and says in it what the memory knows. left is when more is known of it, if that is positive.
+// see notes what an agent says, and says in it what the memory knows. left is when more is known of it, if that is positive.
 func (m *agentMemory) see(q *decision.Pod, now time.Time) (left time.Duration) {
 	was, there := m.receipts[q.UID]
 	is, c := was, q.Proposal.Confirmed
@@ -94,7 +94,7 @@ func (p *pass) recall() {
 	for i := range w.Pods {
 		if q := &w.Pods[i]; q.Agent {
 			live[q.UID] = true
-			p.sooner(m.see(q, w.Now))
+			p.requeue(m.see(q, w.Now))
 		}
 	}
 	maps.DeleteFunc(m.receipts, func(uid string, _ seenReceipt) bool { return !live[uid] })
@@ -129,34 +129,34 @@ func (p *pass) recallPartitions() {
 	for id, h := range holders {
 		left := h.since.Add(w.Owner.Wish.GiveBackAfter).Sub(w.Now)
 		if _, listed := owners[id]; !listed && id < w.Owner.Count {
-			p.sooner(left)
+			p.requeue(left)
 		}
 		w.Joins[id] = left <= 0
 	}
 	since(&m.joining, joins, w.Now)
 	if left := m.joining.Add(wait).Sub(w.Now); joins && left > 0 {
 		w.Gathers = true
-		p.sooner(left)
+		p.requeue(left)
 	}
 	after := w.Owner.Wish.FailoverAfter
 	m.vacant.See(p.owner, idle, w.Now)
 	if at := m.vacant.Next(after, w.Now); !at.IsZero() {
-		p.sooner(at.Sub(w.Now))
+		p.requeue(at.Sub(w.Now))
 	}
 	if w.Vacant = m.vacant.Over(after, w.Now); p.owner.RollsNow && m.vacant.Any() { // its status says when that is over, and no generation counts that
 		p.memory.read = store.Owner{}
-		p.sooner(mixedAfter)
+		p.requeue(mixedAfter)
 	}
 }
 
-// planned takes in what a plan came to.
+// planned notes what a plan came to.
 func (p *pass) planned(d proposal.Decision) {
 	m := &p.memory.agents
 	if since(&m.reserved, d.Reserved != 0 && m.receipts != nil, p.world.Now); m.reserved.IsZero() {
 		return
 	}
 	for rank := range 3 {
-		p.sooner(m.reserved.Add(proposal.Reserved(rank)).Sub(p.world.Now))
+		p.requeue(m.reserved.Add(proposal.Reserved(rank)).Sub(p.world.Now))
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *pass) propose(ctx context.Context, proposals []decision.Propose) {
 		}
 		if b.Text == "" {
 			if told++; told > batch {
-				p.sooner(soon)
+				p.requeue(soon)
 				break
 			}
 		}

@@ -57,7 +57,7 @@ func (p *pass) freeze(ctx context.Context) error {
 		}
 	}
 	if since(&p.memory.frozen, p.world.Owner.Frozen != "", p.world.Now); p.world.Owner.Frozen != "" {
-		p.sooner(wait.Jitter(goneAfter, 1)) // no watch of this owner shows what becomes of another one's ReplicaSet
+		p.requeue(wait.Jitter(goneAfter, 1)) // no watch of this owner shows what becomes of another one's ReplicaSet
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (p *pass) seeCached(ctx context.Context) error {
 	return nil
 }
 
-// lookOutside reads the owner's pods from the API server, and takes in whether the cache lacks some that count.
+// lookOutside reads the owner's pods from the API server, and notes whether the cache lacks some that count.
 func (p *pass) lookOutside(ctx context.Context) error {
 	cached := p.metas
 	if err := p.list(ctx); err != nil {
@@ -226,11 +226,11 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	return q
 }
 
-// says takes in the metadata of a pod whose receipt is known.
+// says reads the metadata of a pod whose receipt is known.
 func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
-	q.Words = decision.Words{ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Identity: is[store.IdentityKey]}
+	q.Published = decision.Published{ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Identity: is[store.IdentityKey]}
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Under = p.under(q, r)
 	q.Hidden = r.State == receipt.Locks &&

@@ -98,7 +98,7 @@ func (x *Reconciler) memory(ref store.Ref) *memory {
 	return m
 }
 
-// hear takes in news of an owner, and returns it.
+// hear counts news of an owner, and returns it.
 func (x *Reconciler) hear(ref store.Ref) store.Ref {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -132,7 +132,7 @@ func (o *outside) again(pods []decision.Pod) time.Duration {
 // left returns for how long the map is left alone.
 func (b *mapBackoff) left(now time.Time) time.Duration { return b.until.Sub(now) }
 
-// wrote takes in a write of the map. One that changes again what others have changed since the last one says that it was undone, be it at once, by an
+// wrote notes a write of the map. One that changes again what others have changed since the last one says that it was undone, be it at once, by an
 // admission webhook, or so fast that the next write meets the next change.
 func (b *mapBackoff) wrote(is assignment.State, d decision.Decision, now time.Time, err error) {
 	next := *d.Plan.Next
@@ -253,7 +253,7 @@ func (m *memory) recall(metas map[string]*podMeta) {
 	maps.DeleteFunc(m.writes, func(key writeKey, _ *backoff) bool { return !live[key.uid] })
 }
 
-// ends takes in which pods are Terminating, and when a pod of an older revision was removed. A grace period counts from when its begin was seen: the API
+// ends notes which pods are Terminating, and when a pod of an older revision was removed. A grace period counts from when its begin was seen: the API
 // server's clock may be another one.
 func (r *rollout) ends(w *decision.World, metas map[string]*podMeta) {
 	was, older := r.ending, map[string]bool{}

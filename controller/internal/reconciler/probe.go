@@ -30,7 +30,7 @@ func (p *pass) probe(ctx context.Context, d decision.Decision) error {
 		case q.Assigned && q.Gated && !q.Receipt.Locked(): // in one write all that such a pod is to get
 			w.do = func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 				begun := receipt.Receipt{UID: q.UID, Owner: p.ref.String(), State: receipt.Locks, Begun: true, Token: 1, Write: receipt.Draw()}
-				_, err := p.store.Dry().Begin(ctx, pod, begun, annotations(decision.Words{ID: "0", Count: "1", StartCount: "1", Identity: "{}"}), true)
+				_, err := p.store.Dry().Begin(ctx, pod, begun, annotations(decision.Published{ID: "0", Count: "1", StartCount: "1", Identity: "{}"}), true)
 				return pod, err
 			}
 			all = append(all, w)
@@ -39,7 +39,7 @@ func (p *pass) probe(ctx context.Context, d decision.Decision) error {
 	p.write(ctx, p.slow, all, nil)
 	for _, w := range all {
 		if p.memory.refuses(p.metas[w.pod].UID) == nil {
-			p.sooner(soon)
+			p.requeue(soon)
 		}
 	}
 	return nil

@@ -91,14 +91,14 @@ func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (r
 	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone):
 		m.read = store.Owner{}
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
-		p.sooner(m.failures.Next())
+		p.requeue(m.failures.Next())
 	case p.after == 0 || p.after >= lastRetry: // the queue comes again as soon
 		return reconcile.Result{}, err
 	default:
 		// Log: a pass over a workload failed in part, and comes again.
 		// Do: what the error says.
 		p.log.Error(err, "a pass failed")
-		p.sooner(m.failures.Next())
+		p.requeue(m.failures.Next())
 	}
 	return reconcile.Result{RequeueAfter: p.after}, nil
 }
@@ -127,7 +127,7 @@ type pass struct {
 	ref    store.Ref
 	memory *memory
 	log    logr.Logger
-	// owner, world and metas, the pods' metadata by name, are what the pass knows. A step reads or writes, and takes the answers in.
+	// owner, world and metas, the pods' metadata by name, are what the pass knows. A step reads or writes, and notes the answers.
 	owner store.Owner
 	world decision.World
 	metas map[string]*podMeta
@@ -138,7 +138,7 @@ type pass struct {
 	heard int64
 	// written are the pods that this pass wrote.
 	written map[string]*podMeta
-	// writing is held while answers to writes are taken in.
+	// writing is held while answers to writes are noted.
 	writing sync.Mutex
 	// forbidden is an error about a right that the controller lacks, of a write that failed.
 	forbidden error
@@ -173,7 +173,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 		d = decision.Decide(p.world)
 	}
 	if p.over() || d.Confirm && err == nil {
-		p.sooner(soon)
+		p.requeue(soon)
 	}
 	err = errors.Join(err, p.caughtUp(ctx))
 	p.rest(ctx, d)
@@ -192,7 +192,7 @@ func (p *pass) listAll(ctx context.Context, _ decision.Decision) error {
 func (p *pass) plan(ctx context.Context, d decision.Decision) error {
 	p.world.Keeps = true
 	if left := p.memory.left(p.store.Clock.Now()); left > 0 {
-		p.sooner(left)
+		p.requeue(left)
 		return nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
@@ -213,18 +213,18 @@ func (p *pass) rest(ctx context.Context, d decision.Decision) {
 		p.memory.err = nil
 	}
 	if d.Failing {
-		p.sooner(p.memory.failing.Left(p.world.Now))
+		p.requeue(p.memory.failing.Left(p.world.Now))
 	}
 	p.planned(d.Plan)
 	p.metrics.observe(p.ref, d.Waits)
-	p.sooner(d.After)
-	p.sooner(p.mixed(len(d.Waits) > 0))
+	p.requeue(d.After)
+	p.requeue(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {
-		p.sooner(wait.Jitter(unheardAfter, 1))
+		p.requeue(wait.Jitter(unheardAfter, 1))
 	}
 }
 
-func (p *pass) sooner(after time.Duration) {
+func (p *pass) requeue(after time.Duration) {
 	if after > 0 && (p.after == 0 || after < p.after) {
 		p.after = after
 	}

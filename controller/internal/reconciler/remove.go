@@ -74,7 +74,7 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 		return fmt.Errorf("remove pod %s: %w", r.Pod, err)
 	}
 	p.metrics.refused.Inc()
-	p.sooner(wait.Jitter(refusedAfter, 1))
+	p.requeue(wait.Jitter(refusedAfter, 1))
 	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
 	// Do: what the message says, or remove the pod yourself.
 	p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventWarning, "RemovalRefused", fmt.Sprintf(

@@ -86,7 +86,7 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 	stuck := map[decision.Reason]int{}
 	for _, w := range waits {
 		if left := starts - p.world.Now.Sub(w.Since); w.Reason.Passes() && left > 0 {
-			p.sooner(left)
+			p.requeue(left)
 			continue
 		}
 		if w.Reason != decision.ReasonSlots || p.behindOlder(p.pod(w.Pod)) { // others wait as they should
@@ -218,7 +218,7 @@ func (p *pass) tellFrozen(ctx context.Context) {
 		return
 	}
 	if left := patience - p.world.Now.Sub(p.memory.frozen); left > 0 {
-		p.sooner(left)
+		p.requeue(left)
 		return
 	}
 	// Event: a Deployment was deleted without its ReplicaSets, and they have several owners by now. No pod gets an id, and none is removed, until one has
