@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +77,7 @@ func (p *pass) siblings(ctx context.Context) (string, error) {
 		return "", err
 	}
 	same := maps.Clone(meta.Labels)
-	delete(same, hashLabel)
+	maps.DeleteFunc(same, func(key, _ string) bool { return key == hashLabel || strings.HasPrefix(key, ownKeys) }) // those change in a migration
 	return labels.SelectorFromSet(same).String(), nil
 }
 
