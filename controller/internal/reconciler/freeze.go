@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (p *pass) siblings(ctx context.Context) (string, error) {
 	}
 	same := maps.Clone(meta.Labels)
 	maps.DeleteFunc(same, func(key, _ string) bool { return key == hashLabel || strings.HasPrefix(key, ownKeys) }) // those change in a migration
-	return labels.SelectorFromSet(same).String(), nil
+	return cmp.Or(labels.SelectorFromSet(same).String(), hashLabel), nil
 }
 
 // holdsUp reports whether the owner is frozen because of a ReplicaSet.
