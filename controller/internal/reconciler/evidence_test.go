@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -144,7 +145,7 @@ const formerOwner = "Deployment/former"
 func (c *cluster) adopted() {
 	c.t.Helper()
 	var err error
-	if c.x.kinds, _, err = KindsOf(builtIn(), nil); err != nil {
+	if c.x.kinds, _, err = kinds.BuiltIn().Find(builtIn()); err != nil {
 		c.t.Fatal(err)
 	}
 	for id, name := range []string{"x", "a"} {

@@ -118,7 +118,7 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 
 // leaves reports whether what controls a ReplicaSet is a Deployment that is gone, or is being deleted.
 func (p *pass) leaves(ctx context.Context, c *metav1.OwnerReference, namespace string) bool {
-	ref, known := p.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
+	ref, known := p.kinds.Ref(c.APIVersion, c.Kind, namespace, c.Name)
 	if !known || !ref.Rolls() {
 		return false
 	}

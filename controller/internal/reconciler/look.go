@@ -247,7 +247,7 @@ func (p *pass) under(q *decision.Pod, r receipt.Receipt) identity.Owner {
 	case r.State != receipt.Locks || r.Owner == p.ref.String() || p.Reconciler == nil:
 		return identity.Owner{}
 	}
-	ref, _ := p.kinds.parse(r.Owner, p.ref.Namespace)
+	ref, _ := p.named(r.Owner, p.ref.Namespace)
 	return ref.Owner()
 }
 

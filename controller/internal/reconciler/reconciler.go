@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -46,7 +47,7 @@ type Reconciler struct {
 	writer  client.Client
 	log     logr.Logger
 	name    string
-	kinds   Kinds
+	kinds   kinds.Kinds
 	metrics *Metrics
 	slots   chan struct{} // one for each of inFlight
 	slow    chan struct{} // one for each of few

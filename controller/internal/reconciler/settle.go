@@ -43,7 +43,7 @@ func (x *Reconciler) settleSet(ctx context.Context, ref store.Ref) (store.Ref, e
 			return store.Ref{}, err
 		}
 	}
-	top, _ := x.aboveSet(set, ref)
+	top, _ := x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set))
 	return top, nil // if there is none, its pods say so, each for itself
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -130,12 +131,12 @@ func TestAPodThatMayLockAnythingIsMissedByAllOwnersOfItsNamespace(t *testing.T) 
 
 // Anyone may write such a reference on a pod, and the controller would write a map on a Deployment that never asked.
 func TestAPodThatNamesADeploymentAsItsControllerIsNoneOfItsPods(t *testing.T) {
-	kinds, _, err := KindsOf(nil, nil)
+	known, _, err := kinds.BuiltIn().Find(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := &metav1.ObjectMeta{Namespace: "shop", Name: "a", OwnerReferences: controlledBy("owner", store.Deployment)}
-	x := &Reconciler{kinds: kinds, cache: pods{}}
+	x := &Reconciler{kinds: known, cache: pods{}}
 	if got := x.ownerOfPod(t.Context(), pod); got.Kind != podKind {
 		t.Errorf("its owner is %v", got)
 	}
