@@ -75,6 +75,12 @@ func (w *World) read(line string) error {
 		return nil
 	case "listed":
 		return w.readListed(rest)
+	case "former": // pods come from these owners
+		w.Former = strings.Fields(rest)
+		return nil
+	case "covers": // the list was about these former owners, too
+		w.Owners = strings.Fields(rest)
+		return nil
 	case "rests":
 		w.Rests = true
 		return nil

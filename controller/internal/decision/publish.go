@@ -26,7 +26,7 @@ func (v *view) published(p *pod, version string) (Published, int64) {
 	if err != nil {
 		panic("idalloc: an identity of strings and numbers does not encode: " + err.Error())
 	}
-	words := Published{ID: strconv.Itoa(p.id), Count: strconv.Itoa(is.Count), StartCount: p.Published.StartCount, Identity: string(text)}
+	words := Published{ID: strconv.Itoa(p.id), Count: strconv.Itoa(is.Count), StartCount: p.StartCount, Identity: string(text)}
 	if p.ReadsStartCount {
 		words.StartCount = words.Count
 	}

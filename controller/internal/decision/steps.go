@@ -36,7 +36,7 @@ func (s Steps) Did(step Step, err error) {
 	if s[step]++; err != nil {
 		s[step] = mostLists
 	}
-	if step == StepConfirm {
+	if step == StepConfirm && err == nil {
 		delete(s, StepMap)
 		delete(s, StepLock)
 	}

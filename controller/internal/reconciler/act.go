@@ -147,7 +147,7 @@ func (p *pass) swap(name string, of step, says string, next receipt.Receipt) wri
 
 // lock writes receipts: T2, withdrawals, and those with which programs begin under what T3 confirmed.
 func (p *pass) lock(ctx context.Context, d decision.Decision) error {
-	var all []write
+	all := make([]write, 0, len(d.Take)+len(d.Withdraw)+len(d.Begin))
 	for _, t := range d.Take {
 		p.tellUnlocked(ctx, t)
 		all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{

@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -209,5 +210,35 @@ func TestNothingIsConfirmedBeforeThePodsOfAFormerOwnerAreListed(t *testing.T) {
 	is, _ := receipt.ProposalOf(&podMeta{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(object.Pods, "n")), Annotations: map[string]string{receipt.ProposalKey: c.on("n", receipt.ProposalKey)}}})
 	if is.Confirmed == nil || !is.Confirmed.Slot || is.Confirmed.By != "x" {
 		t.Errorf("pod x locks the slot of pod n, which hears %s", c.on("n", receipt.ProposalKey))
+	}
+}
+
+// unlistable is an API server that lists no whole pods, such as for a moment without the right to do so.
+type unlistable struct{ client.Reader }
+
+func (u unlistable) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, ofPods := list.(*corev1.PodList); ofPods {
+		return errors.New("not now")
+	}
+	return u.Reader.List(ctx, list, options...)
+}
+
+// T3 shows a pod that the pass does not know, and that cannot be read. It may come from an owner that T3 was not about.
+func TestNothingIsConfirmedBesideAPodThatCannotBeRead(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{0: "n"})
+	c.adopted()
+	c.locks("n", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 0}, Write: "wn"})
+	var before corev1.PodList
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: receipt.ByAgent}); err != nil {
+		t.Fatal(err)
+	}
+	c.x.cache, c.x.server = lagging{c, before.Items}, unlistable{c.x.server}
+	c.x.memory(c.ref).outside.listed = true
+	if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err == nil {
+		t.Error("the pass has no error")
+	}
+	if told := c.on("n", receipt.ProposalKey); strings.Contains(told, `"confirmed"`) {
+		t.Errorf("pod n hears %s", told)
 	}
 }
