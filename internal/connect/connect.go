@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/idalloc/idalloc/internal/failpoint"
 )
 
 // Flags are those that say which API server to ask.
@@ -72,5 +74,6 @@ func (f *Flags) Config() (config *rest.Config, namespace string, err error) {
 	// No rate limit: one process sends few requests and has its own back-off, and the API server protects itself by priority
 	// and fairness. A limit here would only delay hand-overs.
 	config.QPS = -1
+	failpoint.Wrap(config)
 	return config, namespace, nil
 }

@@ -104,7 +104,9 @@ func template() corev1.PodTemplateSpec {
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController}},
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
-			Containers:      []corev1.Container{{Name: "main", Image: "none"}},
+			Containers: []corev1.Container{{Name: "main", Image: "none", Env: []corev1.EnvVar{{Name: "IDALLOC_COUNT", ValueFrom: &corev1.EnvVarSource{
+				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + store.StartCountKey + "']"},
+			}}}}},
 		},
 	}
 }
@@ -182,7 +184,10 @@ func haveIDs(ctx context.Context, namespace string, n int) {
 }
 
 // kubelet makes each pod without a gate Ready, and says if two have one id, until the spec ends.
-func kubelet(namespace string) {
+func kubelet(namespace string) { DeferCleanup(kubeletUntil(namespace)) }
+
+// kubeletUntil does so until stop is called.
+func kubeletUntil(namespace string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -200,7 +205,7 @@ func kubelet(namespace string) {
 			}
 		}
 	}()
-	DeferCleanup(func() { cancel(); <-ended })
+	return func() { cancel(); <-ended }
 }
 
 func makeReady(ctx context.Context, namespace string) error {

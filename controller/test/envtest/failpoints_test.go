@@ -1,0 +1,101 @@
+package envtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+)
+
+// atOnce is how many histories are played at a time.
+const atOnce = 6
+
+var _ = Describe("the program that is shipped", func() {
+	program := os.Getenv("CONTROLLER_FAILPOINTS")
+	if program == "" {
+		return // hack/failpoints builds it
+	}
+	for fault, what := range map[string]string{
+		"crash": "ends before the write", "after": "ends after it", "error": "gets an error", "lost": "gets no answer",
+		"stall": "gets none for long, and the write was not sent", "late": "gets none, and the write arrives later",
+	} {
+		It("gives each id to one pod, and none waits, whichever of its writes fails: it "+what, func(ctx SpecContext) {
+			kubeconfig, err := plane.Kubeconfig(controlplane.Admin)
+			Expect(err).NotTo(HaveOccurred())
+			all, beyond := 0, false
+			for first := 1; !beyond && !CurrentSpecReport().Failed(); first += atOnce {
+				hits := make([]string, atOnce)
+				var under sync.WaitGroup
+				for i := range atOnce {
+					under.Go(func() {
+						defer GinkgoRecover()
+						hits[i] = history(ctx, exec.Command(program, "--kubeconfig", kubeconfig), fault, first+i)
+					})
+				}
+				under.Wait()
+				for i, hit := range hits {
+					if hit == "" {
+						beyond = true
+						continue
+					}
+					all++
+					GinkgoWriter.Printf("%s, write %d: %s\n", fault, first+i, hit)
+				}
+			}
+			GinkgoWriter.Printf("%s: %d writes\n", fault, all)
+			Expect(all).To(BeNumerically(">", 15), "the histories have more writes than that")
+		})
+	}
+})
+
+// history has a Deployment made, scaled, updated and scaled down while one write of the controller fails. It returns which one, empty if there are not as
+// many.
+func history(ctx context.Context, program *exec.Cmd, fault string, number int) (hit string) {
+	GinkgoHelper()
+	ns, file := newNamespace(ctx), filepath.Join(GinkgoT().TempDir(), "hit")
+	program.Args = append(program.Args, "--namespace", ns, "--leader-election=false", "--metrics-address=0", "--health-address=0")
+	defer kubeletUntil(ns)()
+	defer again(program, fmt.Sprintf("IDALLOC_FAILPOINT=%d:%s:%s", number, fault, file))()
+	create(ctx, ns, deployment(2))
+	rolled(ctx, ns, "", 2)
+	patch(ctx, ns, `{"spec":{"replicas":3}}`)
+	rolled(ctx, ns, "", 3)
+	patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
+	rolled(ctx, ns, "2", 3)
+	patch(ctx, ns, `{"spec":{"replicas":1}}`)
+	rolled(ctx, ns, "2", 1)
+	Expect(client.AppsV1().Deployments(ns).Delete(ctx, worker, metav1.DeleteOptions{})).To(Succeed())
+	text, err := os.ReadFile(file)
+	if !os.IsNotExist(err) {
+		Expect(err).NotTo(HaveOccurred())
+	}
+	return string(text)
+}
+
+// again runs a program, and once more without the variable each time that it ends, until stop is called.
+func again(program *exec.Cmd, variable string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer GinkgoRecover()
+		defer close(ended)
+		runtime.LockOSThread() // the program ends with the thread that started it
+		for env := append(os.Environ(), variable); ctx.Err() == nil; env = os.Environ() {
+			cmd := exec.CommandContext(ctx, program.Path, program.Args[1:]...)
+			cmd.Env, cmd.Stderr = env, GinkgoWriter
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			_ = cmd.Run() // it is killed, by the fault or here
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
