@@ -46,6 +46,8 @@ var _ = Describe("A Deployment with a label, where the controller runs", Serial,
 
 	controllerCases()
 	lostUpdates()
+	uses()
+	programs()
 })
 
 // assigned takes out of the example with files what idalloc needs, and asks the controller for ids.

@@ -303,3 +303,15 @@ func TestPagesAndCommentsNameFilesThatThereAre(t *testing.T) {
 		}
 	}
 }
+
+func TestThePageHasEachUseOfAnID(t *testing.T) {
+	manifests, err := filepath.Glob(filepath.Join(root, "config", "examples", "uses", "*.yaml"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatal(manifests, err)
+	}
+	for _, path := range manifests {
+		if !strings.Contains(read(t, "docs/uses.md"), "(../config/examples/uses/"+filepath.Base(path)+")") {
+			t.Errorf("docs/uses.md lacks %s", filepath.Base(path))
+		}
+	}
+}

@@ -42,7 +42,7 @@ func ended(t *testing.T, script string) (signaled bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script) //nolint:gosec // a command of a page
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(os.Environ(), "IDALLOC_ID=3", "IDALLOC_COUNT=5", "MACHINE_ID=3", "IDALLOC_TOKEN=4711") // without a number they end
+	cmd.Env = append(os.Environ(), "IDALLOC_ID=3", "IDALLOC_COUNT=5", "MACHINE_ID=3", "GROUP_INSTANCE_ID=orders-3", "IDALLOC_TOKEN=4711") // without a number they end
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
