@@ -82,7 +82,7 @@ func (k Kind) Ref(namespace, name string) Ref {
 
 // called reports whether a word of kubectl's, in small letters, with a group or without, names the kind.
 func (k Kind) called(word, group string) bool {
-	return word != "" && (word == k.Resource || word == strings.ToLower(k.Kind) || slices.Contains(k.Words, word)) &&
+	return word != "" && (word == k.Resource || strings.EqualFold(word, k.Kind) || slices.Contains(k.Words, word)) &&
 		(group == "" || group == k.Group || group == k.Version+"."+k.Group)
 }
 

@@ -7,11 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+const appsV1 = "apps/v1"
+
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Ref{
-		"deployment/worker": {"apps/v1", Deployment, "shop", "worker", ""}, "deploy/worker": {"apps/v1", Deployment, "shop", "worker", ""},
-		"Deployments.apps/worker": {"apps/v1", Deployment, "shop", "worker", ""}, "deployments.v1.apps/worker": {"apps/v1", Deployment, "shop", "worker", ""},
-		"sts/worker": {"apps/v1", StatefulSet, "shop", "worker", ""}, "rs/worker": {"apps/v1", ReplicaSet, "shop", "worker", ""},
+		"deployment/worker": {appsV1, Deployment, "shop", "worker", ""}, "deploy/worker": {appsV1, Deployment, "shop", "worker", ""},
+		"Deployments.apps/worker": {appsV1, Deployment, "shop", "worker", ""}, "deployments.v1.apps/worker": {appsV1, Deployment, "shop", "worker", ""},
+		"sts/worker": {appsV1, StatefulSet, "shop", "worker", ""}, "rs/worker": {appsV1, ReplicaSet, "shop", "worker", ""},
 		"job/worker": {"batch/v1", Job, "shop", "worker", ""}, "jobs.batch/worker": {"batch/v1", Job, "shop", "worker", ""},
 	} {
 		if got, ok := BuiltIn().Parse(text, "shop"); !ok || got != want {
@@ -30,14 +32,14 @@ func TestRef(t *testing.T) {
 		apiVersion, kind string
 		ok               bool
 	}{
-		"a Deployment":    {"apps/v1", Deployment, true},
+		"a Deployment":    {appsV1, Deployment, true},
 		"a Job":           {"batch/v1", Job, true},
 		"another version": {"apps/v2", Deployment, true},
 		"another group":   {"example.com/v1", Deployment, false},
-		"another kind":    {"apps/v1", "DaemonSet", false},
+		"another kind":    {appsV1, "DaemonSet", false},
 		"a kind of none":  {"/v1", "Node", false},
 	} {
-		is := map[string]string{Deployment: "apps/v1", Job: "batch/v1"}
+		is := map[string]string{Deployment: appsV1, Job: "batch/v1"}
 		ref, ok := BuiltIn().Ref(tc.apiVersion, tc.kind, "shop", "worker")
 		if want := (Ref{is[tc.kind], tc.kind, "shop", "worker", ""}); ok != tc.ok || (ok && ref != want) {
 			t.Errorf("%s: %+v, %t", name, ref, ok)
@@ -56,7 +58,7 @@ func TestKindsOfOneNameAreTwo(t *testing.T) {
 		t.Fatalf("%v, missing %q, %v", all, missing, err)
 	}
 	for text, want := range map[string]Ref{
-		"StatefulSet/worker":                {"apps/v1", StatefulSet, "shop", "worker", ""},
+		"StatefulSet/worker":                {appsV1, StatefulSet, "shop", "worker", ""},
 		"StatefulSet.apps.kruise.io/worker": {"apps.kruise.io/v1beta1", StatefulSet, "shop", "worker", "statefulsets"},
 		"Proxy.example.com/worker":          {"example.com/v1", "Proxy", "shop", "worker", "proxies"},
 	} {

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,7 +23,7 @@ func TestEveryListOfKindsIsThisOne(t *testing.T) {
 		return string(text)
 	}
 	groups := map[string]bool{}
-	want := []string{}
+	want := make([]string, 0, len(BuiltIn()))
 	for _, k := range BuiltIn() {
 		want, groups[k.Group] = append(want, k.Resource+"."+k.Group), true
 	}
@@ -39,11 +40,7 @@ func TestEveryListOfKindsIsThisOne(t *testing.T) {
 				}
 			}
 		}
-		got := []string{}
-		for name := range found {
-			got = append(got, name)
-		}
-		if slices.Sort(got); !slices.Equal(got, want) {
+		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
 			t.Errorf("%s has rules for %q, want %q", path, got, want)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
-// Ref names an owner, and Further is a kind of owner that Kubernetes does not have itself.
-type (
-	Ref     = kinds.Ref
-	Further = kinds.Kind
-)
+// Ref names an owner.
+type Ref = kinds.Ref
+
+// Further is a kind of owner that Kubernetes does not have itself.
+type Further = kinds.Kind
 
 // The kinds that can be owners.
 const (
