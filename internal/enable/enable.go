@@ -89,7 +89,7 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 			p.Notes = append(p.Notes, fmt.Sprintf("let the pods plan: remove label %s: %s from the pod template", inject.AssignLabel, inject.ByAgent))
 		}
 	case labels[inject.Label] == "true" && cmp.Or(own, asked) != "" && marked:
-	case ref.Kind == store.Job:
+	case ref.Is(store.Job):
 		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s and annotation %s: %s in its template", asks(o), inject.AccountKey, account))
 	default:
 		if p.Objects = append(p.Objects, marks(ref, own, account, o)); !marked && !o.agent() { // what this command set before, the API server takes out
@@ -101,7 +101,7 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 
 // accountName returns the name of what For makes. Workloads of several kinds may have one name.
 func accountName(ref store.Ref) string {
-	if ref.Kind == store.Deployment {
+	if ref.Is(store.Deployment) {
 		return ref.Name + "-idalloc"
 	}
 	return ref.Name + "-" + strings.ToLower(ref.Kind) + "-idalloc"

@@ -29,7 +29,7 @@ func Release(ref store.Ref, whole *unstructured.Unstructured) (Plan, error) {
 	if !inject.Release(t) {
 		return Plan{Notes: []string{fmt.Sprintf("the pod template of %s in namespace %s asks for no id: nothing is changed", ref, ref.Namespace)}}, nil
 	}
-	if ref.Kind == store.Job {
+	if ref.Is(store.Job) {
 		return Plan{}, fmt.Errorf("%s in namespace %s: a Job's pod template cannot be changed: delete the Job, and create it without label %s or %s", ref, ref.Namespace, inject.AssignLabel, inject.Label)
 	}
 	p := Plan{Objects: []*unstructured.Unstructured{after}, Notes: []string{"take the same out of the manifest that you apply, or the next apply brings it back"}}

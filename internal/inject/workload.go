@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -99,14 +99,8 @@ func misplaced(object, template *yaml.Node, label string, asks ...string) string
 
 // owner tells whether objects of a kind can have an assignment, so that their pods can have ids.
 func owner(apiVersion, kind string) bool {
-	group, _, _ := strings.Cut(apiVersion, "/")
-	switch kind {
-	case "Deployment", "StatefulSet", "ReplicaSet":
-		return group == "apps"
-	case "Job":
-		return group == "batch"
-	}
-	return false
+	_, known := kinds.BuiltIn().Ref(apiVersion, kind, "", "")
+	return known
 }
 
 func refuse(apiVersion, kind string) error {

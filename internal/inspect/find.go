@@ -10,12 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // Kinds returns the kinds that can be owners.
-func Kinds() []string {
-	return []string{store.Deployment, store.StatefulSet, store.ReplicaSet, store.Job}
+func Kinds() (names []string) {
+	for _, k := range kinds.BuiltIn() {
+		names = append(names, k.Kind)
+	}
+	return names
 }
 
 // Workloads returns the workloads that have annotations of idalloc's, by namespace, kind and name. A label would need one small request, but users
@@ -38,15 +42,15 @@ func Candidates(ctx context.Context, s *store.Store, namespace string, kinds ...
 	return list(ctx, s, namespace, "", kinds, func(metav1.Object) bool { return true })
 }
 
-func list(ctx context.Context, s *store.Store, namespace, selector string, kinds []string, shown func(metav1.Object) bool) ([]store.Ref, error) {
-	if len(kinds) == 0 {
-		kinds = Kinds()
+func list(ctx context.Context, s *store.Store, namespace, selector string, names []string, shown func(metav1.Object) bool) ([]store.Ref, error) {
+	if len(names) == 0 {
+		names = Kinds()
 	}
 	var (
 		found []store.Ref
 		errs  []error
 	)
-	for _, kind := range kinds {
+	for _, kind := range names {
 		of, err := store.ParseRef(kind+"/any", namespace)
 		if err != nil {
 			return nil, err
@@ -54,7 +58,7 @@ func list(ctx context.Context, s *store.Store, namespace, selector string, kinds
 		before := len(found)
 		err = s.EachMetadata(ctx, of.GVR(), of.Namespace, metav1.ListOptions{LabelSelector: selector}, func() { found = found[:before] }, func(o *metav1.PartialObjectMetadata) {
 			// A Deployment's ReplicaSets have copies of its annotations.
-			if (of.Kind != store.ReplicaSet || metav1.GetControllerOfNoCopy(o) == nil) && shown(o) {
+			if (!of.Is(store.ReplicaSet) || metav1.GetControllerOfNoCopy(o) == nil) && shown(o) {
 				found = append(found, store.Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
 			}
 		})

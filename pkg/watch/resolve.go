@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -53,12 +54,8 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 		return store.Ref{}, fmt.Errorf("cannot tell what owns pod %s in namespace %s: %w", pod.Name, pod.Namespace, err)
 	}
 	above := metav1.GetControllerOfNoCopy(rs)
-	if above == nil {
-		return ref, nil
-	}
-	top, ok := store.NewRef(above.APIVersion, above.Kind, pod.Namespace, above.Name, further...)
-	if !ok || !top.OverSets() {
-		// This controller makes a ReplicaSet for each revision, and the ids of two ReplicaSets would collide.
+	top, ok := kinds.BuiltIn(further...).Above(ref, above)
+	if !ok {
 		return store.Ref{}, unknown(pod, ref.String(), above)
 	}
 	return top, nil
@@ -71,11 +68,7 @@ func byReceipt(pod *metav1.PartialObjectMetadata, further []store.Further) (stor
 	if err != nil || r.UID != string(pod.UID) {
 		return store.Ref{}, false
 	}
-	ref, err := store.ParseRef(r.Owner, pod.Namespace)
-	if err != nil {
-		return store.ParseFurther(r.Owner, pod.Namespace, further...)
-	}
-	return ref, true
+	return kinds.BuiltIn(further...).Parse(r.Owner, pod.Namespace)
 }
 
 func unknown(pod *metav1.PartialObjectMetadata, of string, controller *metav1.OwnerReference) error {

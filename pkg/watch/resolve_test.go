@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -30,7 +31,7 @@ func TestResolve(t *testing.T) {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: under(apiVersion, kind, name)}}
 	}
 	further := func(group, kind, resource string) store.Further {
-		return store.Further{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: kind}, Resource: resource}
+		return kinds.Scaled(schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: kind}, resource)
 	}
 	rollouts, cloneSets := further("argoproj.io", "Rollout", "rollouts"), further("apps.kruise.io", "CloneSet", "clonesets")
 	good := receipt.Receipt{UID: "u", Owner: "StatefulSet/worker", State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "1"}

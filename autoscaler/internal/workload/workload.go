@@ -44,7 +44,7 @@ type Moment struct {
 
 // CanScale returns an error that wraps ErrNoScale if no program can scale owners of this kind by their scale subresource.
 func CanScale(ref store.Ref) error {
-	if ref.Kind == store.Job {
+	if ref.Is(store.Job) {
 		return fmt.Errorf("%w: %s: use a Deployment, a StatefulSet or a ReplicaSet, or --scale=false", ErrNoScale, ref)
 	}
 	return nil

@@ -26,6 +26,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/serve"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 const longHelp = `idalloc-controller gives each pod with the label idalloc.dev/assign=controller
@@ -109,11 +110,11 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kinds: %w", err)
 	}
-	kinds, missing, err := reconciler.KindsOf(mapper, o.kinds)
+	known, missing, err := kinds.BuiltIn().Find(mapper, o.kinds...)
 	if err != nil {
 		return err
 	}
-	caches, err := reconciler.CacheOptions(o.namespaces, kinds)
+	caches, err := reconciler.CacheOptions(o.namespaces, known)
 	if err != nil {
 		return err
 	}
@@ -132,10 +133,10 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.serve(ctx, mgr); err != nil {
 		return err
 	}
-	if err := reconciler.Setup(ctx, mgr, config, kinds, missing, metrics.Registry, clock.RealClock{}, log); err != nil {
+	if err := reconciler.Setup(ctx, mgr, config, known, missing, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
-	if err := reconciler.Permitted(ctx, mgr.GetAPIReader(), mapper, kinds, o.namespaces, clock.RealClock{}); err != nil {
+	if err := reconciler.Permitted(ctx, mgr.GetAPIReader(), mapper, known, o.namespaces, clock.RealClock{}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -101,10 +101,10 @@ func (p *pod) holds() placement.Set {
 }
 
 func (p *pod) rank(next receipt.Proposal, text string) rank {
-	switch takes := takes(next, p.holds()); {
+	switch more := toTake(next, p.holds()); {
 	case text != "":
 		return confirms
-	case !takes.Empty() || !next.Share.Empty() && !p.Receipt.Locked():
+	case !more.Empty() || !next.Share.Empty() && !p.Receipt.Locked():
 		return gives
 	case !p.Told || next.Requester != "" || !next.Yield.Intersect(p.holds()).Empty():
 		return asks
@@ -112,8 +112,8 @@ func (p *pod) rank(next receipt.Proposal, text string) rank {
 	return tells
 }
 
-// takes are the partitions that a process takes for a proposal, beside those that it has.
-func takes(p receipt.Proposal, has placement.Set) placement.Set {
+// toTake are the partitions that a process takes for a proposal, beside those that it has.
+func toTake(p receipt.Proposal, has placement.Set) placement.Set {
 	return p.Share.Partitions.Minus(has).Minus(p.Yield)
 }
 
@@ -188,7 +188,7 @@ func (v *view) count(p *pod) int {
 // and the agent is not, or the agent is condemned. No other request in the map stops work.
 func (v *view) sound(by string, p *pod) bool {
 	q := v.named[by]
-	if q == nil || !q.Owned || q.Terminating || v.has(q) || q.Receipt.State != receipt.Waits && !q.takes() {
+	if q == nil || !q.Owned || q.Terminating || v.has(q) || q.Receipt.State != receipt.Waits && !q.canTake() {
 		return false
 	}
 	return v.w.Owner.Replaces && v.current(q) && !v.current(p) || p.Condemned && !q.Condemned
@@ -214,7 +214,7 @@ func (v *view) requests() assignment.Slots {
 // same reports whether both say the same to a process that has these partitions. What it was told to let go of, and has let go of, is no news.
 // MadeRoom alone is no reason to write: it is for a process that ends soon after this.
 func same(a, b receipt.Proposal, has placement.Set) bool {
-	if a.Share.ID != b.Share.ID || a.Share.Of != b.Share.Of || !takes(a, has).Equal(takes(b, has)) || !a.Yield.Intersect(has).Equal(b.Yield.Intersect(has)) ||
+	if a.Share.ID != b.Share.ID || a.Share.Of != b.Share.Of || !toTake(a, has).Equal(toTake(b, has)) || !a.Yield.Intersect(has).Equal(b.Yield.Intersect(has)) ||
 		(a.Confirmed == nil) != (b.Confirmed == nil) {
 		return false
 	}

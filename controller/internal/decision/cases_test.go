@@ -48,7 +48,7 @@ func TestCases(t *testing.T) {
 
 func now() time.Time { return time.UnixMilli(1795219200123).UTC() }
 
-// read takes in a line of a case.
+// read reads a line of a case.
 func (w *World) read(line string) error {
 	first, rest, _ := strings.Cut(line, " ")
 	switch first {
@@ -75,6 +75,12 @@ func (w *World) read(line string) error {
 		return nil
 	case "listed":
 		return w.readListed(rest)
+	case "former": // pods come from these owners
+		w.Former = strings.Fields(rest)
+		return nil
+	case "covers": // the list was about these former owners, too
+		w.Owners = strings.Fields(rest)
+		return nil
 	case "rests":
 		w.Rests = true
 		return nil
@@ -230,8 +236,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		kind, name, _ := strings.Cut(rest, "/")
 		p.Under = identity.Owner{APIVersion: "apps/v1", Kind: kind, Name: name}
 		v := view{w: *w}
-		if is := (&pod{Pod: *p, runs: p.Receipt.Begun, id: p.Receipt.Share.ID, token: p.Receipt.Token}); is.runs {
-			p.Words, _ = v.words(is, "5")
+		if is := (&pod{Pod: *p, begun: p.Receipt.Begun, id: p.Receipt.Share.ID, token: p.Receipt.Token}); is.begun {
+			p.Published, _ = v.published(is, "5")
 		}
 	case "idless": // its receipt and its id were removed
 		p.Receipt, p.Text, p.ID = receipt.Receipt{Share: receipt.Nothing()}, "", ""
@@ -251,13 +257,13 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		lock(true)
 		p.Gated, p.Placed = false, true
 		v := view{w: *w}
-		p.Words, p.Receipt.Token = v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5")
+		p.Published, p.Receipt.Token = v.published(&pod{Pod: *p, begun: true, id: p.Receipt.Share.ID}, "5")
 	case "locked-again": // its receipt was removed, and written again
 		p.Receipt.Begun = false
 	case "unlocked": // its receipt was removed
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "wordless": // what its container reads was removed
-		p.Words = Words{}
+		p.Published = Published{}
 	case "copied": // its annotations say that it has begun, and its gate that it has not
 		p.ID, p.Count = rest, "9"
 	case "told":
@@ -365,16 +371,19 @@ func tell(d Decision) string {
 		b.WriteString("confirm" + slotsOf(d.Only) + "\n")
 	}
 	for _, g := range d.Begin {
-		fmt.Fprintf(&b, "begin %s %s%s of %s%s, %s\n", g.Pod, g.Words.ID, of(g.Under), g.Words.Count, map[bool]string{false: " without a gate"}[g.Gated], brief(g.Words))
+		fmt.Fprintf(&b, "begin %s %s%s of %s%s, %s\n", g.Pod, g.Published.ID, of(g.Under), g.Published.Count, map[bool]string{false: " without a gate"}[g.Gated], brief(g.Published))
 	}
 	for _, name := range d.Withdraw {
 		fmt.Fprintf(&b, "withdraw %s\n", name)
 	}
 	for _, p := range d.Publish {
-		fmt.Fprintf(&b, "publish %s %s of %s, %s\n", p.Pod, p.Words.ID, p.Words.Count, brief(p.Words))
+		fmt.Fprintf(&b, "publish %s %s of %s, %s\n", p.Pod, p.Published.ID, p.Published.Count, brief(p.Published))
 	}
 	for _, p := range d.Propose {
 		fmt.Fprintf(&b, "tell %s %s\n", p.Pod, told(p))
+	}
+	for _, name := range d.Probe {
+		fmt.Fprintf(&b, "probe %s\n", name)
 	}
 	for _, r := range d.Remove {
 		fmt.Fprintf(&b, "%s %s %d: %s\n", map[bool]string{true: "evict", false: "delete"}[r.Evict], r.Pod, r.ID, r.Cause)
@@ -399,7 +408,7 @@ func of(owner string) string {
 	return " (" + owner + ")"
 }
 
-func brief(w Words) string {
+func brief(w Published) string {
 	var id identity.Identity
 	if err := id.UnmarshalJSON([]byte(w.Identity)); err != nil {
 		return err.Error()

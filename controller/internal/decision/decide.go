@@ -38,15 +38,23 @@ func Decide(w World) Decision {
 		v.step(v.pods[i])
 	}
 	slices.SortStableFunc(v.d.Propose, func(a, b Propose) int { return cmp.Compare(a.rank, b.rank) })
-	if v.all {
+	if v.all || len(v.d.Only) > mostOnly || len(w.Former) > 0 {
 		v.d.Only = nil
 	}
 	v.doubles()
-	v.remove()
+	forced := len(v.d.Remove)
+	if v.remove(); w.Keeps { // no pod would get an id of these
+		v.d.Remove = v.d.Remove[:forced]
+	}
+	v.probe()
+	v.d.List, v.d.Verify = w.Unlisted && v.d.Plan.Next != nil, len(v.d.Remove) > 0 && !w.Verified
 	v.wait()
 	v.later()
 	return v.d
 }
+
+// mostOnly is how many slots T3 lists by their labels. For more, it lists all.
+const mostOnly = 64
 
 // view is a World with what follows from it.
 type view struct {
@@ -55,12 +63,12 @@ type view struct {
 	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
-	// named finds pods by their names, and running those of the controller by the ids under which they run. bare are pods that run under a slot without a
+	// named finds pods by their names, and running those of the controller by the ids under which they run. unlocked are pods that run under a slot without a
 	// receipt that locks it.
-	named   map[string]*pod
-	running map[int][]*pod
-	bare    map[int]string
-	next    assignment.State
+	named    map[string]*pod
+	running  map[int][]*pod
+	unlocked map[int]string
+	next     assignment.State
 	// ids are the slots of the map, by the names of their pods.
 	ids    map[string]int
 	offers *proposal.Offers
@@ -74,17 +82,17 @@ type view struct {
 	// evicts says that removals are made for pods that wait. quietAt is when they begin if nothing happens before.
 	evicts  bool
 	quietAt time.Time
-	// all says that T3 is to show all locks.
-	all bool
-	d   Decision
+	// all says that T3 is to show all locks. covered says that the evidence is about all owners that pods come from.
+	all, covered bool
+	d            Decision
 }
 
 // pod is a Pod with what its keys say together.
 type pod struct {
 	Pod
 
-	// runs says that Begin let the program begin, under the id that it knows. locked says that its receipt says so still.
-	runs   bool
+	// begun says that Begin let the program begin, under the id that it knows. locked says that its receipt says so still.
+	begun  bool
 	id     int
 	locked bool
 	// was is what it was told, the zero value if that is another pod's. token is the one with which it began.
@@ -96,17 +104,18 @@ type pod struct {
 
 func newView(w World) *view {
 	v := &view{
-		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), bare: map[int]string{},
+		w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), named: make(map[string]*pod, len(w.Pods)), unlocked: map[int]string{},
 		running: map[int][]*pod{}, ids: inverse(w.Owner.State.Slots), space: w.Owner.Owner,
 	}
+	v.covered = !slices.ContainsFunc(w.Former, func(from string) bool { return !slices.Contains(w.Owners, from) })
 	var oldest *pod
 	for _, p := range w.Pods {
 		q := read(p)
 		v.pods, v.named[p.Name] = append(v.pods, q), q
-		if q.runs {
+		if q.begun {
 			v.running[q.id] = append(v.running[q.id], q)
 		}
-		if q.runs && q.Owned && (oldest == nil || q.before(oldest)) {
+		if q.begun && q.Owned && (oldest == nil || q.before(oldest)) {
 			oldest, v.space = q, v.under(q)
 		}
 	}
@@ -123,13 +132,13 @@ func newView(w World) *view {
 		}
 		if l.Runs != id && l.Runs != receipt.NoID && v.named[l.Pod] == nil { // otherwise it is counted below
 			v.bySlot[l.Runs]++
-			v.bare[l.Runs] = l.Pod
+			v.unlocked[l.Runs] = l.Pod
 		}
 	}
 	for _, p := range v.pods { // its receipt was removed
-		if p.runs && !v.byPod[p.Name].Receipt.LocksSlot(p.id) {
+		if p.begun && !v.byPod[p.Name].Receipt.LocksSlot(p.id) {
 			v.bySlot[p.id]++
-			v.bare[p.id] = p.Name
+			v.unlocked[p.id] = p.Name
 		}
 	}
 	return v
@@ -155,14 +164,14 @@ func read(p Pod) *pod {
 	switch id, err := strconv.Atoi(p.ID); {
 	case !p.Assigned:
 	case err == nil && (p.Receipt.Begun || !p.Gated):
-		out.runs, out.id = true, id
+		out.begun, out.id = true, id
 		out.locked = out.locked && p.Receipt.Share.ID == id
 	case err != nil && out.locked && p.Receipt.Begun:
-		out.runs = true
+		out.begun = true
 	case err != nil && !p.Gated && out.was.ID != receipt.NoID: // both were removed
-		out.runs, out.id, out.locked = true, out.was.ID, out.locked && p.Receipt.Share.ID == out.was.ID
+		out.begun, out.id, out.locked = true, out.was.ID, out.locked && p.Receipt.Share.ID == out.was.ID
 	}
-	if out.runs {
+	if out.begun {
 		if out.token = p.Receipt.Token; out.token == 0 && out.was.ID == out.id {
 			out.token = out.was.Token
 		}
@@ -195,9 +204,9 @@ func (p *pod) byProcess() bool {
 	return !p.Gated && !r.Begun && (r.Token > 0 || r.HandsOver || r.Strict || r.Rank > 0 || r.Share.Of > 0)
 }
 
-// takes reports whether the controller may take a slot for the pod.
-func (p *pod) takes() bool {
-	return p.Assigned && p.Gated && !p.OtherGates && !p.Newer && !p.Placed && !p.Terminating && !p.runs
+// canTake reports whether the controller may take a slot for the pod.
+func (p *pod) canTake() bool {
+	return p.Assigned && p.Gated && !p.OtherGates && !p.Newer && !p.Placed && !p.Terminating && !p.begun
 }
 
 // available reports whether the pod counts as available to the Deployment.
@@ -219,15 +228,15 @@ func (v *view) input() proposal.Input {
 	}
 	spare := v.spare()
 	for _, p := range v.pods {
-		if p.Refused && !p.runs && !p.Receipt.Locked() {
+		if p.Refused && !p.begun && !p.Receipt.Locked() {
 			if spare--; spare < 0 {
 				continue
 			}
 		}
 		q := p.Pod.Pod
 		q.Central = p.Agent
-		switch q.Gated = p.takes(); {
-		case p.runs:
+		switch q.Gated = p.canTake(); {
+		case p.begun:
 			q.Receipt.State, q.Receipt.Share = receipt.Locks, receipt.Share{ID: p.id}
 		case p.Assigned && !q.Gated && !q.Receipt.Locked():
 			continue
@@ -253,10 +262,10 @@ func (v *view) spare() int {
 	for _, p := range v.pods {
 		id, has := v.holds(p)
 		switch {
-		case p.Refused && !p.runs && !p.Receipt.Locked():
+		case p.Refused && !p.begun && !p.Receipt.Locked():
 		case has && id < v.w.Owner.Count:
 			held[id] = true
-		case !has && p.Owned && !p.Terminating && (p.takes() || p.Receipt.State == receipt.Waits):
+		case !has && p.Owned && !p.Terminating && (p.canTake() || p.Receipt.State == receipt.Waits):
 			waiting++
 		}
 	}
@@ -286,7 +295,7 @@ func (v *view) state() assignment.State {
 	held := map[int]bool{}
 	for _, p := range v.pods {
 		id, named := v.ids[p.Name]
-		if held[p.id] = true; named && p.takes() && wrong(p, id) {
+		if held[p.id] = true; named && p.canTake() && wrong(p, id) {
 			misled[p.Name] = id
 		}
 	}
@@ -317,17 +326,17 @@ func (v *view) step(p *pod) {
 		v.agent(p)
 	case !p.Assigned:
 	case p.anothers():
-	case !p.runs && p.byProcess(): // a person gave the pod the label
-	case p.Receipt.State == receipt.Unreadable && !p.runs:
+	case !p.begun && p.byProcess(): // a person gave the pod the label
+	case p.Receipt.State == receipt.Unreadable && !p.begun:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
-	case p.runs && (!p.locked || p.Hidden):
+	case p.begun && (!p.locked || p.Hidden):
 		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Begun: true, Token: p.token})
-	case p.runs && p.Receipt.Begun:
+	case p.begun && p.Receipt.Begun:
 		v.publish(p)
 	case p.locked:
 		v.confirm(p)
-	case p.takes() && p.Receipt.State != receipt.GaveUp:
-		if id, ok := v.proposed(p); ok {
+	case p.canTake() && p.Receipt.State != receipt.GaveUp:
+		if id, ok := v.proposed(p); ok && !v.w.Keeps {
 			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String()})
 		}
 	}
@@ -344,7 +353,7 @@ func (v *view) confirm(p *pod) {
 	lock, shown := v.byPod[p.Name]
 	switch {
 	case p.Terminating:
-	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes() || v.under(p) != v.space || p.Refused && v.spare() < 0):
+	case !p.begun && (p.id >= v.w.Owner.Count || !p.canTake() || v.under(p) != v.space || p.Refused && v.spare() < 0):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.Hidden: // T3 would never show it
 		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String()})
@@ -352,14 +361,14 @@ func (v *view) confirm(p *pod) {
 		v.confirms(p)
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
 		// What is known of the pod is old. News of it is on its way.
-	case v.bySlot[p.id] > 1 && p.runs && (v.withdraw(p) || v.doubled(p)):
-	case v.bySlot[p.id] > 1 && p.runs:
+	case v.bySlot[p.id] > 1 && p.begun && (v.withdraw(p) || v.doubled(p)):
+	case v.bySlot[p.id] > 1 && p.begun:
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseClashes})
 	case v.bySlot[p.id] > 1:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	default:
-		words, token := v.words(p, lock.Version)
-		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Gated: p.Gated && !p.runs, Words: words})
+		words, token := v.published(p, lock.Version)
+		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Gated: p.Gated && !p.begun, Published: words})
 	}
 }
 
@@ -374,14 +383,14 @@ func (v *view) confirms(p *pod) {
 
 // answered reports whether T3 was asked for everything that the pod's lock is about. A list of a slot shows no locks of partitions.
 func (v *view) answered(p *pod) bool {
-	return v.w.Locks != nil && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
+	return v.w.Locks != nil && v.covered && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
 }
 
 // withdraw reports whether all others that lock the pod's slot are pods that have not begun. These withdraw or end, and the pod is confirmed then.
 func (v *view) withdraw(p *pod) bool {
 	others := 0
 	for _, q := range v.pods {
-		if lock, shown := v.byPod[q.Name]; shown && q.Assigned && !q.runs && !q.byProcess() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
+		if lock, shown := v.byPod[q.Name]; shown && q.Assigned && !q.begun && !q.byProcess() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
 			others++
 		}
 	}

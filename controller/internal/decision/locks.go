@@ -63,7 +63,7 @@ func (v *view) others(p *pod) *receipt.Confirmed {
 			out, by = out.And(blocks), l.Pod
 		}
 	}
-	if name := v.bare[mine.Share.ID]; name != "" {
+	if name := v.unlocked[mine.Share.ID]; name != "" {
 		out.Slot, by = true, name
 	}
 	return &receipt.Confirmed{Write: p.Receipt.Write, Share: p.Receipt.Share, Slot: out.Slot, Partitions: out.Partitions, By: by}

@@ -83,7 +83,7 @@ func (v *view) census() (c census) {
 			held[id] = true
 		}
 		switch {
-		case !has && v.current(p) && !p.Refused && (p.takes() || !p.Assigned && p.Receipt.State != 0 && !p.Terminating):
+		case !has && v.current(p) && !p.Refused && (p.canTake() || !p.Assigned && p.Receipt.State != 0 && !p.Terminating):
 			waiting++
 		case !has:
 		case p.Lost(v.w.Now):
@@ -116,7 +116,7 @@ func (p Pod) Lost(now time.Time) bool {
 
 // holds returns the slot that the pod locks or is proposed.
 func (v *view) holds(p *pod) (id int, has bool) {
-	if p.runs || p.Receipt.Locked() {
+	if p.begun || p.Receipt.Locked() {
 		return p.id, true
 	}
 	id, has = v.ids[p.Name]
@@ -128,7 +128,7 @@ func (c *census) older(v *view) (broken, working []*pod) {
 	slices.SortFunc(c.holders, func(a, b *pod) int { return cmp.Or(b.id-a.id, cmp.Compare(a.Name, b.Name)) })
 	for _, p := range c.holders {
 		switch {
-		case !p.runs || !p.Owned || v.current(p): // one that was relabelled is of no revision
+		case !p.begun || !p.Owned || v.current(p): // one that was relabelled is of no revision
 		case v.available(p):
 			working = append(working, p)
 		default:
@@ -145,7 +145,7 @@ func (v *view) above(c census) {
 		return
 	}
 	for _, p := range slices.Backward(c.holders) {
-		if p.runs && p.id >= v.w.Owner.Count && v.current(p) && !p.Condemned && !v.doubled(p) {
+		if p.begun && p.id >= v.w.Owner.Count && v.current(p) && !p.Condemned && !v.doubled(p) {
 			v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseAbove, Evict: true})
 			return
 		}
@@ -156,11 +156,11 @@ func (v *view) above(c census) {
 // removes the earlier one, nor the later one while the earlier one ends.
 func (v *view) doubles() {
 	for _, p := range v.pods {
-		if p.runs && !p.Terminating && !p.anothers() && slices.ContainsFunc(v.running[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
+		if p.begun && !p.Terminating && !p.anothers() && slices.ContainsFunc(v.running[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
 			v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseLater})
 		}
 	}
 }
 
 // doubled reports whether another pod of the controller also runs under the pod's id. The later of the two goes, and never both.
-func (v *view) doubled(p *pod) bool { return p.runs && len(v.running[p.id]) > 1 }
+func (v *view) doubled(p *pod) bool { return p.begun && len(v.running[p.id]) > 1 }

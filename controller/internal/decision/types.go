@@ -77,10 +77,10 @@ type Pod struct {
 	Hidden bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
-	// ReadsStartCount says that something in the pod reads Words.StartCount. Without that it is not written: admission policies of an earlier release refuse it.
+	// ReadsStartCount says that something in the pod reads Published.StartCount. Without that it is not written: admission policies of an earlier release refuse it.
 	ReadsStartCount bool
-	// Words are what Begin wrote. A pod without them never began. Behind its gate, a pod may have those of another.
-	Words
+	// Published are what Begin wrote. A pod without them never began. Behind its gate, a pod may have those of another.
+	Published
 }
 
 // Lock is what the list of T3 shows of a live pod.
@@ -93,23 +93,37 @@ type Lock struct {
 	Overdue bool
 }
 
+// Evidence is what T3 shows, with what that is about. Nothing else is confirmed by it.
+type Evidence struct {
+	// Locks are locks of the owner, from one consistent list that was sent after the last receipt was written. It is nil before that.
+	Locks []Lock
+	// Asked are the slots that the list was about, as in Decision.Only. It is nil if the list was about all slots and partitions.
+	Asked []int
+	// Owners are the former owners that the list was about, too.
+	Owners []string
+}
+
 // World is what a decision depends on.
 type World struct {
 	Owner Owner
 	Pods  []Pod
-	// Locks are locks of the owner, from one consistent list that was sent after the last receipt was written. It is nil before that.
-	Locks []Lock
-	// Asked are the slots that the list of Locks was about, as in Decision.Only. It is no evidence for anything else.
-	Asked []int
-	Now   time.Time
+	// Evidence is that of T3.
+	Evidence
+	// Former names the owners that pods come from. What others lock of these counts, too.
+	Former []string
+	Now    time.Time
 	// Vacant, Joins and Gathers say what the controller has seen of ids that divide partitions, and FreeFor for how long a slot has been left to other
 	// pods. They are as in package proposal.
 	Vacant  map[int]string
 	Joins   map[int]bool
 	Gathers bool
 	FreeFor time.Duration
-	// Keeps: the map cannot be written now, so decisions follow the map as it stands.
+	// Keeps: the map cannot be written now, so decisions follow the map as it stands. No pod takes anything new, and none is removed for another one.
 	Keeps bool
+	// Unlisted: the pods that no watch has were not listed since the process started.
+	Unlisted bool
+	// Verified: everything comes from the API server, and not from a cache.
+	Verified bool
 	// Rests says that the map stays as it is for pods whose programs failed, because it changed for such pods a moment ago.
 	Rests bool
 	// QuietSince is since when no pod of an older revision was removed.
@@ -125,23 +139,23 @@ type Take struct {
 	Token int64
 }
 
-// Words are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now.
-type Words struct{ ID, Count, StartCount, Identity string }
+// Published are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now.
+type Published struct{ ID, Count, StartCount, Identity string }
 
 // Begin lets a pod's program begin. The pod has the receipt that T3 showed.
 type Begin struct {
-	Pod   string
-	ID    int
-	Under string
-	Token int64
-	Gated bool
-	Words Words
+	Pod       string
+	ID        int
+	Under     string
+	Token     int64
+	Gated     bool
+	Published Published
 }
 
 // Publish tells a pod that has begun the new count.
 type Publish struct {
-	Pod   string
-	Words Words
+	Pod       string
+	Published Published
 }
 
 // Cause says why a pod is removed.
@@ -214,6 +228,8 @@ type Wait struct {
 
 // Decision is everything that is to be done by what is known.
 type Decision struct {
+	// List asks for the pods that no watch has, before the map is written.
+	List bool
 	// Plan is the plan. What its Next says is written first.
 	Plan proposal.Decision
 	// Failing says that the plan changes the map only for pods whose programs failed. If the map rests for these, it is not to be written now.
@@ -228,8 +244,13 @@ type Decision struct {
 	Publish  []Publish
 	// Propose is what processes are told, those whose lock waits for T3 after it. The most urgent is the first: confirmations, then what is to be taken.
 	Propose []Propose
-	Remove  []Removal
-	Waits   []Wait
+	// Probe names pods on which writes were refused and nothing is to be written now. They are proposed no slot that is scarce, so no write would
+	// ever find out whether they are still refused.
+	Probe []string
+	// Remove are removals. Verify asks for a World that is Verified before they are made.
+	Remove []Removal
+	Verify bool
+	Waits  []Wait
 	// After is when to decide again if nothing happens, 0 for never.
 	After time.Duration
 }

@@ -11,7 +11,7 @@ import (
 // wait says why the controller's pods and agents without an id wait.
 func (v *view) wait() {
 	for _, p := range v.pods {
-		if p.Assigned && !p.runs || v.listens(p) && !v.has(p) {
+		if p.Assigned && !p.begun || v.listens(p) && !v.has(p) {
 			v.d.Waits = append(v.d.Waits, Wait{Pod: p.Name, Since: p.Created, Reason: v.reason(p)})
 		}
 	}

@@ -70,8 +70,8 @@ func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left
 func (p *pass) due(w write) bool {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	left := p.temper.attempt(p.metas[w.pod].UID, w.step).left(p.metas[w.pod], w.says, p.store.Clock.Now())
-	p.sooner(left)
+	left := p.memory.backoff(p.metas[w.pod].UID, w.step).left(p.metas[w.pod], w.says, p.store.Clock.Now())
+	p.requeue(left)
 	return left <= 0
 }
 
@@ -83,17 +83,17 @@ func (p *pass) writeOne(ctx context.Context, w write) {
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	a, now := p.temper.attempt(pod.UID, w.step), p.store.Clock.Now()
+	a, now := p.memory.backoff(pod.UID, w.step), p.store.Clock.Now()
 	switch {
 	case err == nil && w.says == "":
-		delete(p.temper.attempts, attempted{pod.UID, w.step})
+		delete(p.memory.writes, writeKey{pod.UID, w.step})
 	case err == nil:
 		a.accepted(w.says, now)
 	case errors.Is(err, store.ErrGone): // the watch says so, too, and a pass comes
 	case ctx.Err() != nil: // the pass is over
 	default:
 		a.failed(pod, fmt.Errorf("pod %s: %s: %w", w.pod, w.step, err), now)
-		p.sooner(a.until.Sub(now))
+		p.requeue(a.until.Sub(now))
 		p.fail(w.step, a.err)
 	}
 }
@@ -110,7 +110,7 @@ func (p *pass) fail(of step, err error) {
 	p.log.V(1).Info("a write failed, and comes again", "step", string(of), "detail", err.Error())
 }
 
-// wrote takes in the answer to a write.
+// wrote notes the answer to a write.
 func (p *pass) wrote(name string, written *podMeta) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -127,7 +127,7 @@ func (p *pass) wrote(name string, written *podMeta) {
 	// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
 	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
 	if p.says(q, written); q.Agent {
-		p.temper.memory.see(q, p.world.Now)
+		p.memory.agents.see(q, p.world.Now)
 	}
 }
 
@@ -145,56 +145,40 @@ func (p *pass) swap(name string, of step, says string, next receipt.Receipt) wri
 	}}
 }
 
-// take is T2, and withdraws locks. While the map cannot be written, no pod takes anything new.
-func (p *pass) take(ctx context.Context, d decision.Decision) (bool, error) {
-	p.planned(d.Plan)
-	var all []write
+// lock writes receipts: T2, withdrawals, and those with which programs begin under what T3 confirmed.
+func (p *pass) lock(ctx context.Context, d decision.Decision) error {
+	all := make([]write, 0, len(d.Take)+len(d.Withdraw)+len(d.Begin))
 	for _, t := range d.Take {
-		if !p.keeps || p.pod(t.Pod).Receipt.Locked() || t.Begun {
-			p.tellUnlocked(ctx, t)
-			all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{
-				Owner: t.Under, State: receipt.Locks, Share: receipt.Share{ID: t.ID}, Token: t.Token,
-			}))
-		}
+		p.tellUnlocked(ctx, t)
+		all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{
+			Owner: t.Under, State: receipt.Locks, Share: receipt.Share{ID: t.ID}, Token: t.Token,
+		}))
 	}
-	all = append(all, p.withdraws(d.Withdraw)...)
-	p.write(ctx, p.slots, all, nil)
-	return len(all) > 0, nil
-}
-
-func (p *pass) withdraws(names []string) (all []write) {
-	for _, name := range names {
+	for _, name := range d.Withdraw {
 		all = append(all, p.swap(name, stepWithdraw, "", receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()}))
 	}
-	return all
-}
-
-// begin has programs begin under what T3 confirmed, and withdraws what it did not.
-func (p *pass) begin(ctx context.Context, d decision.Decision) (bool, error) {
-	var all []write
 	for _, b := range d.Begin {
 		all = append(all, write{pod: b.Pod, step: stepBegin, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			next := receipt.Receipt{
 				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Write: receipt.Draw(),
 			}
-			written, err := p.store.Begin(ctx, pod, next, annotations(b.Words), b.Gated)
+			written, err := p.store.Begin(ctx, pod, next, annotations(b.Published), b.Gated)
 			if err == nil {
 				p.metrics.began(p.store.Clock.Now().Sub(pod.CreationTimestamp.Time))
 			}
 			return written, err
 		}})
 	}
-	all = append(all, p.withdraws(d.Withdraw)...)
 	p.write(ctx, p.slots, all, nil)
-	return len(all) > 0, nil
+	return nil
 }
 
-// say tells running pods what changed, and processes what is proposed to them. What these write then is news, so nothing is decided again here.
-func (p *pass) say(ctx context.Context, d decision.Decision) (bool, error) {
+// say tells running pods what changed, and processes what is proposed to them. What these write then is news.
+func (p *pass) say(ctx context.Context, d decision.Decision) error {
 	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
-		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Words.ID, b.Words.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
-			set := annotations(b.Words)
+		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Published.ID, b.Published.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+			set := annotations(b.Published)
 			written, err := p.store.Publish(ctx, pod, set)
 			if _, has := set[store.StartCountKey]; has && errors.Is(err, store.ErrRefused) {
 				delete(set, store.StartCountKey) // policies of an earlier release do not know it
@@ -207,10 +191,10 @@ func (p *pass) say(ctx context.Context, d decision.Decision) (bool, error) {
 	}
 	p.write(ctx, p.slots, all, nil)
 	p.propose(ctx, d.Propose)
-	return false, nil
+	return nil
 }
 
-func annotations(w decision.Words) map[string]string {
+func annotations(w decision.Published) map[string]string {
 	set := map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.IdentityKey: w.Identity}
 	if w.StartCount != "" {
 		set[store.StartCountKey] = w.StartCount

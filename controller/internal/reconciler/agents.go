@@ -26,22 +26,25 @@ const (
 	soon = time.Millisecond
 )
 
-// memory is what the controller has seen of an owner whose pods have agents. All of it is about who waits for how long, and which locks need T3. A controller
-// that starts knows nothing of it.
-type memory struct {
-	// agents are the pods, by UID.
-	agents map[string]seenAgent
-	// holders are the pods that lock ids, and since when.
+// agentMemory is what was seen of an owner whose pods have agents. It is about who waits for how long, and which locks need T3.
+type agentMemory struct {
+	// receipts are the newest ones, by the pod's UID. Lost: T3 is made for locks that do not note that their pods hold them, and a pod whose program failed waits
+	// its time again.
+	receipts map[string]seenReceipt
+	// holders are the pods that lock ids, and since when. Lost: an id waits for GiveBackAfter again before it divides partitions.
 	holders map[int]holder
-	vacant  peers.Vacancies
-	// reserved is since when a free slot has been left to other pods, and joining since when an id that is to divide partitions does not yet.
+	// vacant are the ids without a pod. Lost: FailoverAfter counts again.
+	vacant peers.Vacancies
+	// reserved is since when a free slot has been left to other pods, and joining since when an id that is to divide partitions does not yet. Lost: they count
+	// again, for seconds.
 	reserved, joining time.Time
-	pace              *pace.Pace
+	// pace draws the times that pods wait after failures. Lost: others are drawn.
+	pace *pace.Pace
 }
 
-// seenAgent is the newest receipt of an agent, and whether it is as confirmed as an earlier one. failed is since when its program has waited after this many
+// seenReceipt is the newest receipt of an agent, and whether it is as confirmed as an earlier one. failed is since when its program has waited after this many
 // failures.
-type seenAgent struct {
+type seenReceipt struct {
 	receipt receipt.Receipt
 	settled bool
 	failed  time.Time
@@ -52,9 +55,9 @@ type holder struct {
 	since time.Time
 }
 
-// see takes in an agent, and says in it what the memory knows. left is when more is known of it, if that is positive.
-func (m *memory) see(q *decision.Pod, now time.Time) (left time.Duration) {
-	was, there := m.agents[q.UID]
+// see notes what an agent says, and says in it what the memory knows. left is when more is known of it, if that is positive.
+func (m *agentMemory) see(q *decision.Pod, now time.Time) (left time.Duration) {
+	was, there := m.receipts[q.UID]
 	is, c := was, q.Proposal.Confirmed
 	is.receipt, is.failed = q.Receipt, time.Time{}
 	switch {
@@ -72,29 +75,29 @@ func (m *memory) see(q *decision.Pod, now time.Time) (left time.Duration) {
 		left = is.failed.Add(m.pace.StandBack(failures)).Sub(now)
 		q.StoodBack = left <= 0
 	}
-	m.agents[q.UID] = is
+	m.receipts[q.UID] = is
 	return left
 }
 
 // recall puts what the memory knows into the world, once all pods are there.
 func (p *pass) recall() {
-	w, m := &p.world, &p.temper.memory
-	p.temper.ends(w, p.metas)
+	w, m := &p.world, &p.memory.agents
+	p.memory.rollout.ends(w, p.metas)
 	if !slices.ContainsFunc(w.Pods, func(q decision.Pod) bool { return q.Agent }) {
-		*m = memory{}
+		*m = agentMemory{}
 		return
 	}
-	if m.agents == nil {
-		m.agents, m.pace = map[string]seenAgent{}, pace.New(rand.Float64)
+	if m.receipts == nil {
+		m.receipts, m.pace = map[string]seenReceipt{}, pace.New(rand.Float64)
 	}
 	live := make(map[string]bool, len(w.Pods))
 	for i := range w.Pods {
 		if q := &w.Pods[i]; q.Agent {
 			live[q.UID] = true
-			p.sooner(m.see(q, w.Now))
+			p.requeue(m.see(q, w.Now))
 		}
 	}
-	maps.DeleteFunc(m.agents, func(uid string, _ seenAgent) bool { return !live[uid] })
+	maps.DeleteFunc(m.receipts, func(uid string, _ seenReceipt) bool { return !live[uid] })
 	p.recallPartitions()
 	if !m.reserved.IsZero() {
 		w.FreeFor = w.Now.Sub(m.reserved)
@@ -103,7 +106,7 @@ func (p *pass) recall() {
 
 // recallPartitions is about the ids that divide partitions.
 func (p *pass) recallPartitions() {
-	w, m := &p.world, &p.temper.memory
+	w, m := &p.world, &p.memory.agents
 	holders, idle, joins := map[int]holder{}, map[string]bool{}, false
 	owners, wait := placement.Owners{}, firstGather
 	if row := w.Owner.State.Row; row != nil && len(row.Owners) > 0 {
@@ -126,43 +129,34 @@ func (p *pass) recallPartitions() {
 	for id, h := range holders {
 		left := h.since.Add(w.Owner.Wish.GiveBackAfter).Sub(w.Now)
 		if _, listed := owners[id]; !listed && id < w.Owner.Count {
-			p.sooner(left)
+			p.requeue(left)
 		}
 		w.Joins[id] = left <= 0
 	}
-	switch {
-	case !joins:
-		m.joining = time.Time{}
-	case m.joining.IsZero():
-		m.joining = w.Now
-	}
+	since(&m.joining, joins, w.Now)
 	if left := m.joining.Add(wait).Sub(w.Now); joins && left > 0 {
 		w.Gathers = true
-		p.sooner(left)
+		p.requeue(left)
 	}
 	after := w.Owner.Wish.FailoverAfter
 	m.vacant.See(p.owner, idle, w.Now)
 	if at := m.vacant.Next(after, w.Now); !at.IsZero() {
-		p.sooner(at.Sub(w.Now))
+		p.requeue(at.Sub(w.Now))
 	}
 	if w.Vacant = m.vacant.Over(after, w.Now); p.owner.RollsNow && m.vacant.Any() { // its status says when that is over, and no generation counts that
-		p.temper.read = store.Owner{}
-		p.sooner(mixedAfter)
+		p.memory.read = store.Owner{}
+		p.requeue(mixedAfter)
 	}
 }
 
-// planned takes in what a plan came to.
+// planned notes what a plan came to.
 func (p *pass) planned(d proposal.Decision) {
-	m := &p.temper.memory
-	switch {
-	case d.Reserved == 0 || m.agents == nil:
-		m.reserved = time.Time{}
+	m := &p.memory.agents
+	if since(&m.reserved, d.Reserved != 0 && m.receipts != nil, p.world.Now); m.reserved.IsZero() {
 		return
-	case m.reserved.IsZero():
-		m.reserved = p.world.Now
 	}
 	for rank := range 3 {
-		p.sooner(m.reserved.Add(proposal.Reserved(rank)).Sub(p.world.Now))
+		p.requeue(m.reserved.Add(proposal.Reserved(rank)).Sub(p.world.Now))
 	}
 }
 
@@ -182,7 +176,7 @@ func (p *pass) propose(ctx context.Context, proposals []decision.Propose) {
 		}
 		if b.Text == "" {
 			if told++; told > batch {
-				p.sooner(soon)
+				p.requeue(soon)
 				break
 			}
 		}
@@ -198,7 +192,7 @@ func (p *pass) propose(ctx context.Context, proposals []decision.Propose) {
 // about an idle partition. It tells a few processes in any case, because news may come without end.
 func (p *pass) inTurn(ctx context.Context, all []write, rest int) {
 	p.write(ctx, p.slots, all[:rest], nil)
-	p.write(ctx, p.slow, all[rest:], func(sent int) bool { return sent >= few && p.temper.news.Load() != p.heard })
+	p.write(ctx, p.slow, all[rest:], func(sent int) bool { return sent >= few && p.memory.news.Load() != p.heard })
 }
 
 // pod finds a pod of the world by its name, nil if it is not there.

@@ -57,7 +57,7 @@ func TestWhichReceiptsNeedT3(t *testing.T) {
 		"the controller starts too soon": {{lock("a", all, identity.Share{Set: some, Token: 5}), nil, false}},
 		"it has waited between":          {{lock("a", all), confirmed("a", placement.Set{}), false}, {receipt.Receipt{State: receipt.Waits, Write: "b"}, confirmed("a", placement.Set{}), false}, {lock("c", some), confirmed("a", placement.Set{}), false}},
 	} {
-		m := memory{agents: map[string]seenAgent{}, pace: pace.New(func() float64 { return 0.5 })}
+		m := agentMemory{receipts: map[string]seenReceipt{}, pace: pace.New(func() float64 { return 0.5 })}
 		for i, at := range moments {
 			q := decision.Pod{Pod: proposal.Pod{UID: "u", Receipt: at.receipt}, Agent: true, Proposal: receipt.Proposal{Confirmed: at.confirmed}}
 			for range 2 { // a pass may look twice
@@ -84,14 +84,14 @@ func TestWhatCanWaitIsLeftToTheNextPassOnceThereIsNews(t *testing.T) {
 	} {
 		p := passOf(t, nil)
 		p.slots, p.slow, p.metrics = make(chan struct{}, 1), make(chan struct{}, 1), NewMetrics(time.Now, nil, nil)
-		p.temper.news.Add(c.before)
+		p.memory.news.Add(c.before)
 		told = 0
 		all := make([]write, 0, len(w.Pods))
 		for _, q := range w.Pods {
 			p.metas[q.Name] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: q.Name, UID: types.UID(q.Name)}}
 			all = append(all, write{pod: q.Name, step: stepPropose, says: "this", do: func(_ context.Context, pod *podMeta) (*podMeta, error) {
 				told++
-				p.temper.news.Add(c.meanwhile)
+				p.memory.news.Add(c.meanwhile)
 				return pod, nil
 			}})
 		}
@@ -133,7 +133,7 @@ func TestAnAgentWhosePodChangedMeanwhileIsToldAgain(t *testing.T) {
 		if (p.after > 0) != again {
 			t.Errorf("%s: the next pass comes after %s", answer.reason, p.after)
 		}
-		if len(p.temper.attempts) == 0 || p.temper.refuses("u") != nil {
+		if len(p.memory.writes) == 0 || p.memory.refuses("u") != nil {
 			t.Errorf("%s: the pod counts as refused", answer.reason)
 		}
 	}
@@ -153,7 +153,7 @@ func TestANewLeaderCountsFailoverAfterFromItsStart(t *testing.T) {
 	if vacant(0) || !vacant(30*time.Second) {
 		t.Error("the time of an id without a pod is not counted")
 	}
-	p.temper = &temper{}
+	p.memory = &memory{}
 	if vacant(31*time.Second) || !vacant(61*time.Second) {
 		t.Error("a new leader does not count from its start")
 	}

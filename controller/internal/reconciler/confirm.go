@@ -17,54 +17,43 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// mostOnly is how many slots T3 lists by their labels. For more, it lists all.
-const mostOnly = 64
-
-// confirm is T3, if something is to be confirmed.
-func (p *pass) confirm(ctx context.Context, d decision.Decision) (bool, error) {
-	if !d.Confirm {
-		return false, nil
-	}
-	return true, p.evidence(ctx, store.Sought{IDs: d.Only, Since: p.newest()})
+// confirm is T3.
+func (p *pass) confirm(ctx context.Context, d decision.Decision) error {
+	return p.evidence(ctx, store.Sought{IDs: d.Only, Since: p.newest()})
 }
 
 // evidence is one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the owner's ids,
 // and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not older than the
-// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for. If they come
-// from owners that the first list was not about, both lists are made again.
+// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for, and they may
+// come from owners that the first list was not about. So the evidence says what it is about.
 func (p *pass) evidence(ctx context.Context, which store.Sought) error {
-	if which.Former = p.former; len(which.IDs) > mostOnly || len(p.former) > 0 {
-		which.IDs = nil
-	}
+	which.Former = p.world.Former
 	list, version, err := p.store.Receipts(ctx, p.ref, which)
 	if err != nil {
 		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
 	}
-	locks, shown := make([]decision.Lock, 0, len(list)), make(map[string]string, len(list))
+	locks, shown, news := make([]decision.Lock, 0, len(list)), make(map[string]string, len(list)), false
 	for _, r := range list {
 		shown[r.Pod] = r.Text
-		p.strange = p.strange || p.metas[r.Pod] == nil
+		news = news || p.metas[r.Pod] == nil
 		locks = append(locks, decision.Lock{
 			Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt, Runs: receipt.NoID, Overdue: r.Overdue(p.world.Now),
 		})
 	}
-	others, err := p.elsewhere(ctx, shown, version)
+	others, more, err := p.elsewhere(ctx, shown, version)
 	if err != nil {
 		return err
 	}
-	locks = append(locks, others...)
-	if p.strange { // or the cache is behind, so the next pass lists, too
-		err = p.lookOutside(ctx)
-		if unlisted := func(from string) bool { return !slices.Contains(which.Former, from) }; err == nil && slices.ContainsFunc(p.former, unlisted) {
-			which.Since = "" // its pods are newer by now
-			return p.evidence(ctx, which)
+	if news || more { // or the cache is behind, so the next pass lists, too
+		if err := p.lookOutside(ctx); err != nil {
+			return err
 		}
 	}
 	if err := p.stillOwned(ctx); err != nil {
 		return err
 	}
-	p.world.Locks, p.world.Asked = locks, which.IDs
-	return err
+	p.world.Evidence = decision.Evidence{Locks: append(locks, others...), Asked: which.IDs, Owners: which.Former}
+	return nil
 }
 
 // stillOwned finds out whether the owner has been frozen since the pass began, and which of its pods have another owner by now. Two leaders whose caches
@@ -80,19 +69,19 @@ func (p *pass) stillOwned(ctx context.Context) error {
 	return nil
 }
 
-// elsewhere returns what pods lock, or run under, that the API server says are the owner's, and that the list of the owner's locks did not show. Their
+// elsewhere returns what pods lock, or run under, that the API server says are the owner's, and that the list of the owner's locks did not show, and whether the pass does not know some. Their
 // receipts are for another owner, or were removed. The watches of pods and of ReplicaSets have no order, so the cache may show an adopter's new pods before
 // those that it adopted. shown are the receipts that the first list showed. The list here has the owner's pods, whatever they lock. With another leader a
 // pod may lock for another owner while the first list is made, and for this one again while the second is made: a list of the locks for others would miss
 // it.
-func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) (locks []decision.Lock, err error) {
+func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) (locks []decision.Lock, news bool, err error) {
 	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change hands under a slot
-		return nil, nil
+		return nil, false, nil
 	}
 	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))
 	o := &metav1.ListOptions{FieldSelector: store.LivePods, ResourceVersion: since, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	if err := p.listLabelled(ctx, list, p.owner.Selector, &client.ListOptions{Raw: o}); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	list.Items = slices.DeleteFunc(list.Items, func(pod podMeta) bool {
 		_, also := shown[pod.Name]
@@ -101,16 +90,16 @@ func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since str
 	})
 	if p.ref.Rolls() && slices.ContainsFunc(list.Items, func(pod podMeta) bool { return foreign(&pod, p.sets) }) {
 		if err := p.allSets(ctx); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	for i := range list.Items {
 		if pod := &list.Items[i]; p.owns(pod) || p.runsHere(pod) {
 			locks = append(locks, p.lockOf(pod))
-			p.strange = p.strange || !shows(p.metas[pod.Name], pod.Annotations[receipt.Key])
+			news = news || !shows(p.metas[pod.Name], pod.Annotations[receipt.Key])
 		}
 	}
-	return locks, nil
+	return locks, news, nil
 }
 
 // lockOf returns what a pod locks, for whichever owner, and under which id its program runs. That of a pod with another one's identity has not begun.

@@ -65,7 +65,7 @@ func passOf(t *testing.T, server client.Reader) *pass {
 		t.Fatal("a Deployment is no owner")
 	}
 	return &pass{
-		Reconciler: &Reconciler{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, temper: &temper{}, sets: map[string]bool{"new": false},
+		Reconciler: &Reconciler{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, memory: &memory{}, sets: map[string]bool{"new": false},
 		metas: map[string]*podMeta{}, written: map[string]*podMeta{},
 		owner: store.Owner{Ref: ref, UID: "owner", Selector: "app=worker"},
 	}
@@ -82,7 +82,7 @@ func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
 		known   *podMeta
 		adopted types.UID
 		listed  bool
-		strange bool
+		news    bool
 		counts  int
 	}{
 		"it runs under an id of the owner":                   {at, nil, another, false, true, 1},
@@ -102,12 +102,12 @@ func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
 		if c.listed {
 			shown["a"] = c.pod.Annotations[receipt.Key]
 		}
-		locks, err := p.elsewhere(t.Context(), shown, "7")
+		locks, news, err := p.elsewhere(t.Context(), shown, "7")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.strange != c.strange || len(locks) != c.counts {
-			t.Errorf("%s: strange is %v, and it counts: %+v", what, p.strange, locks)
+		if news != c.news || len(locks) != c.counts {
+			t.Errorf("%s: news is %v, and it counts: %+v", what, news, locks)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -97,9 +99,9 @@ func TestAListConfirmsOnlyWhatItWasAskedFor(t *testing.T) {
 		c.relock("a", receipt.Receipt{Owner: own, Share: shared, Write: "new"})
 		stranger(c)
 		c.x.cache = lagging{c, before.Items}
-		c.x.temper(c.ref).listed = true
+		c.x.memory(c.ref).outside.listed = true
 		for pass := range 3 {
-			if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+			if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err != nil {
 				t.Fatal(err)
 			}
 			is, _ := receipt.ProposalOf(&podMeta{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(object.Pods, "a")), Annotations: map[string]string{receipt.ProposalKey: c.on("a", receipt.ProposalKey)}}})
@@ -144,7 +146,7 @@ const formerOwner = "Deployment/former"
 func (c *cluster) adopted() {
 	c.t.Helper()
 	var err error
-	if c.x.kinds, _, err = KindsOf(builtIn(), nil); err != nil {
+	if c.x.kinds, _, err = kinds.BuiltIn().Find(builtIn()); err != nil {
 		c.t.Fatal(err)
 	}
 	for id, name := range []string{"x", "a"} {
@@ -203,10 +205,40 @@ func TestNothingIsConfirmedBeforeThePodsOfAFormerOwnerAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.x.cache = lagging{c, before.Items}
-	c.x.temper(c.ref).listed = true
+	c.x.memory(c.ref).outside.listed = true
 	c.passes(1)
 	is, _ := receipt.ProposalOf(&podMeta{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(object.Pods, "n")), Annotations: map[string]string{receipt.ProposalKey: c.on("n", receipt.ProposalKey)}}})
 	if is.Confirmed == nil || !is.Confirmed.Slot || is.Confirmed.By != "x" {
 		t.Errorf("pod x locks the slot of pod n, which hears %s", c.on("n", receipt.ProposalKey))
+	}
+}
+
+// unlistable is an API server that lists no whole pods, such as for a moment without the right to do so.
+type unlistable struct{ client.Reader }
+
+func (u unlistable) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, ofPods := list.(*corev1.PodList); ofPods {
+		return errors.New("not now")
+	}
+	return u.Reader.List(ctx, list, options...)
+}
+
+// T3 shows a pod that the pass does not know, and that cannot be read. It may come from an owner that T3 was not about.
+func TestNothingIsConfirmedBesideAPodThatCannotBeRead(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(2, assignment.Slots{0: "n"})
+	c.adopted()
+	c.locks("n", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 0}, Write: "wn"})
+	var before corev1.PodList
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: receipt.ByAgent}); err != nil {
+		t.Fatal(err)
+	}
+	c.x.cache, c.x.server = lagging{c, before.Items}, unlistable{c.x.server}
+	c.x.memory(c.ref).outside.listed = true
+	if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err == nil {
+		t.Error("the pass has no error")
+	}
+	if told := c.on("n", receipt.ProposalKey); strings.Contains(told, `"confirmed"`) {
+		t.Errorf("pod n hears %s", told)
 	}
 }

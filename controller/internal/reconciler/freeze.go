@@ -1,12 +1,13 @@
 package reconciler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,7 @@ const hashLabel = "pod-template-hash"
 // freeze finds out whether the owner is frozen. It reads the ReplicaSets from the API server, because the watches of
 // pods, Deployments and ReplicaSets have no order.
 func (p *pass) freeze(ctx context.Context) error {
-	p.frozen = ""
+	p.world.Owner.Frozen = ""
 	var sets []metav1.PartialObjectMetadata
 	selector, err := p.siblings(ctx)
 	if err != nil {
@@ -54,15 +55,11 @@ func (p *pass) freeze(ctx context.Context) error {
 			return err
 		}
 		if holds {
-			p.frozen = sets[i].Name
+			p.world.Owner.Frozen = sets[i].Name
 		}
 	}
-	if p.world.Owner.Frozen = p.frozen; p.frozen == "" {
-		p.temper.frozen = time.Time{}
-		return nil
-	}
-	if p.sooner(wait.Jitter(goneAfter, 1)); p.temper.frozen.IsZero() { // no watch of this owner shows what becomes of another one's ReplicaSet
-		p.temper.frozen = p.world.Now
+	if since(&p.memory.frozen, p.world.Owner.Frozen != "", p.world.Now); p.world.Owner.Frozen != "" {
+		p.requeue(wait.Jitter(goneAfter, 1)) // no watch of this owner shows what becomes of another one's ReplicaSet
 	}
 	return nil
 }
@@ -81,8 +78,8 @@ func (p *pass) siblings(ctx context.Context) (string, error) {
 		return "", err
 	}
 	same := maps.Clone(meta.Labels)
-	delete(same, hashLabel)
-	return labels.SelectorFromSet(same).String(), nil
+	maps.DeleteFunc(same, func(key, _ string) bool { return key == hashLabel || strings.HasPrefix(key, ownKeys) }) // those change in a migration
+	return cmp.Or(labels.SelectorFromSet(same).String(), hashLabel), nil
 }
 
 // holdsUp reports whether the owner is frozen because of a ReplicaSet.
@@ -99,7 +96,7 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 	if slices.ContainsFunc(pods.Items, func(q corev1.Pod) bool { return !census.Finished(string(q.Status.Phase)) }) {
 		return true, nil
 	}
-	if generation, known := p.temper.unused[set.UID]; known && generation == set.Generation {
+	if generation, known := p.memory.unused[set.UID]; known && generation == set.Generation {
 		return false, nil
 	}
 	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
@@ -112,16 +109,16 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 	case o.Count > 0 || o.Pods > 0:
 		return true, nil
 	}
-	if p.temper.unused == nil {
-		p.temper.unused = map[types.UID]int64{}
+	if p.memory.unused == nil {
+		p.memory.unused = map[types.UID]int64{}
 	}
-	p.temper.unused[set.UID] = o.Generation
+	p.memory.unused[set.UID] = o.Generation
 	return false, nil
 }
 
 // leaves reports whether what controls a ReplicaSet is a Deployment that is gone, or is being deleted.
 func (p *pass) leaves(ctx context.Context, c *metav1.OwnerReference, namespace string) bool {
-	ref, known := p.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
+	ref, known := p.kinds.Ref(c.APIVersion, c.Kind, namespace, c.Name)
 	if !known || !ref.Rolls() {
 		return false
 	}

@@ -47,13 +47,35 @@ func TestADeadPodOfAnotherReplicaSetFreezesNothing(t *testing.T) {
 	c.x.cache = byIndex{c}
 	c.ref = store.Ref{APIVersion: appsV1, Kind: store.ReplicaSet, Namespace: server.Namespace, Name: "new"}
 	for range 20 {
-		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err != nil {
 			t.Fatal(err)
 		}
 		c.clk.Step(10 * time.Second)
 	}
 	if c.on("p", store.IDKey) == "" {
 		t.Errorf("pod p waits for ever: %v %q", c.events, c.on("p", receipt.Key))
+	}
+}
+
+// A Deployment was deleted without its ReplicaSets in a migration: the processes of the older revision lock for themselves, so its label is another one. A new pod
+// would begin under an id of theirs.
+func TestAReplicaSetOfAMigrationFreezesTheOther(t *testing.T) {
+	c := newCluster(t)
+	c.deployment(1, assignment.Slots{})
+	for set, by := range map[string]string{"old": receipt.ByAgent, "new": store.AssignController} {
+		c.api.Alone(func(s *server.Server) {
+			s.Change("replicasets", set, server.Writer{}, func(o object.Object) {
+				delete(object.At(o, object.Metadata), "ownerReferences")
+				object.SetText(o, "labels", store.AssignLabel, by)
+				o["spec"] = object.Object{"replicas": int64(1), "selector": object.Object{"matchLabels": object.Object{"app": worker}}}
+			})
+		})
+	}
+	c.gated("p")
+	c.x.cache = byIndex{c}
+	c.ref = store.Ref{APIVersion: appsV1, Kind: store.ReplicaSet, Namespace: server.Namespace, Name: "new"}
+	if c.passes(5); c.on("p", receipt.Key) != "" {
+		t.Errorf("pod p locks %s while pods of another ReplicaSet of the Deployment run", c.on("p", receipt.Key))
 	}
 }
 

@@ -41,8 +41,8 @@ func (p *pass) look(ctx context.Context) error {
 			return err
 		}
 	}
-	p.temper.recall(p.metas)
-	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.temper.strangers {
+	p.memory.recall(p.metas)
+	if unknown := p.unknown(); (len(p.world.Pods) == 0 || !p.unlabelled()) && !unknown && !p.memory.outside.found {
 		p.recall()
 		return nil
 	}
@@ -63,14 +63,14 @@ func (p *pass) seeCached(ctx context.Context) error {
 	return nil
 }
 
-// lookOutside reads the owner's pods from the API server, and takes in whether the cache lacks some that count.
+// lookOutside reads the owner's pods from the API server, and notes whether the cache lacks some that count.
 func (p *pass) lookOutside(ctx context.Context) error {
 	cached := p.metas
 	if err := p.list(ctx); err != nil {
 		return err
 	}
-	p.temper.listed = true
-	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q decision.Pod) bool {
+	p.memory.outside.listed, p.world.Unlisted = true, false
+	p.memory.outside.found = slices.ContainsFunc(p.world.Pods, func(q decision.Pod) bool {
 		return (q.Receipt.State != receipt.None || q.Assigned && q.ID != "") && !shows(cached[q.Name], q.Text)
 	})
 	return nil
@@ -90,11 +90,11 @@ func (p *pass) unknown() bool {
 	}
 	for _, names := range []assignment.Slots{state.Slots, state.Handover} {
 		for _, name := range names {
-			seen[name] = seen[name] || p.temper.seen[name]
+			seen[name] = seen[name] || p.memory.outside.cached[name]
 			unknown = unknown || p.metas[name] == nil && !seen[name]
 		}
 	}
-	p.temper.seen = seen
+	p.memory.outside.cached = seen
 	return unknown
 }
 
@@ -145,19 +145,19 @@ func foreign(pod metav1.Object, sets map[string]bool) bool {
 
 // see makes the world of the pods of these lists. Of a pod that is in several, the first one counts.
 func (p *pass) see(lists ...*corev1.PodList) {
-	p.metas, p.former = map[string]*podMeta{}, nil
+	p.metas = map[string]*podMeta{}
 	o := p.ownerOf()
 	if o.Revision = p.current; !p.ref.Rolls() {
 		o.Revision = string(p.owner.UID)
 	}
-	p.world = decision.World{Owner: o, Now: p.store.Clock.Now(), Keeps: p.keeps}
+	p.world = decision.World{Owner: o, Now: p.store.Clock.Now(), Keeps: p.world.Keeps, Unlisted: !p.memory.outside.listed}
 	for _, list := range lists {
 		for i := range list.Items {
 			p.seeOne(&list.Items[i])
 		}
 	}
 	slices.SortFunc(p.world.Pods, func(a, b decision.Pod) int { return strings.Compare(a.Name, b.Name) })
-	p.world.Rests = p.temper.failing.Left(p.world.Now) > 0
+	p.world.Rests = p.memory.failing.Left(p.world.Now) > 0
 }
 
 func (p *pass) seeOne(pod *corev1.Pod) {
@@ -169,7 +169,7 @@ func (p *pass) seeOne(pod *corev1.Pod) {
 		return
 	}
 	if q := p.podOf(pod); q.Owned || q.Receipt.Locked() || p.runsHere(pod) {
-		q.Refused = p.temper.refuses(pod.UID) != nil
+		q.Refused = p.memory.refuses(pod.UID) != nil
 		p.metas[pod.Name] = &podMeta{ObjectMeta: pod.ObjectMeta}
 		p.world.Pods = append(p.world.Pods, q)
 	}
@@ -181,7 +181,7 @@ func (p *pass) ownerOf() decision.Owner {
 	return decision.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.frozen,
+		Limit: limit(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.world.Owner.Frozen,
 	}
 }
 
@@ -219,18 +219,18 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	}
 	p.says(&q, pod)
 	for _, from := range []string{former(q.Identity), q.Receipt.Owner} {
-		if from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
-			p.former = append(p.former, from)
+		if from != "" && from != p.ref.String() && !slices.Contains(p.world.Former, from) {
+			p.world.Former = append(p.world.Former, from)
 		}
 	}
 	return q
 }
 
-// says takes in the metadata of a pod whose receipt is known.
+// says reads the metadata of a pod whose receipt is known.
 func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
-	q.Words = decision.Words{ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Identity: is[store.IdentityKey]}
+	q.Published = decision.Published{ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Identity: is[store.IdentityKey]}
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Under = p.under(q, r)
 	q.Hidden = r.State == receipt.Locks &&
@@ -247,7 +247,7 @@ func (p *pass) under(q *decision.Pod, r receipt.Receipt) identity.Owner {
 	case r.State != receipt.Locks || r.Owner == p.ref.String() || p.Reconciler == nil:
 		return identity.Owner{}
 	}
-	ref, _ := p.kinds.parse(r.Owner, p.ref.Namespace)
+	ref, _ := p.named(r.Owner, p.ref.Namespace)
 	return ref.Owner()
 }
 

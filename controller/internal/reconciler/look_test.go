@@ -128,8 +128,14 @@ func TestANewLeaderLooksForPodsThatTheCacheDoesNotHaveBeforeItGivesASlot(t *test
 		if err := p.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.plan(t.Context(), decision.Decide(p.world)); (err != nil) != others.writes {
-			t.Errorf("%s: the map is to be written: %v (%v)", what, err != nil, err)
+		if step := decision.Decide(p.world).First(decision.Steps{}); step != decision.StepList {
+			t.Errorf("%s: the first step is %d", what, step)
+		}
+		if err := p.listAll(t.Context(), decision.Decision{}); err != nil {
+			t.Fatal(err)
+		}
+		if d := decision.Decide(p.world); (d.Plan.Next != nil) != others.writes {
+			t.Errorf("%s: the map is to be written: %v", what, d.Plan.Next != nil)
 		}
 	}
 }
@@ -177,7 +183,7 @@ func TestAnIDOutsideOfTheCacheJoinsOnce(t *testing.T) {
 	clk := testclock.NewFakeClock(time.Unix(1000, 0))
 	p := passOf(t, pods{all: []corev1.Pod{made, old}})
 	p.cache, p.owner.Count, p.store = pods{all: []corev1.Pod{made}}, 2, &store.Store{Clock: clk}
-	p.temper.strangers = true
+	p.memory.outside.found = true
 	for _, gathers := range []bool{true, false, false} {
 		if err := p.look(t.Context()); err != nil {
 			t.Fatal(err)
@@ -224,12 +230,12 @@ func TestALostPodOutsideOfTheCacheCountsAsLost(t *testing.T) {
 	c.x.cache = lagging{c, before.Items}
 	first := c.clk.Now()
 	for range 5 {
-		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err != nil {
 			t.Fatal(err)
 		}
 		c.clk.Step(20 * time.Second)
 	}
-	since, known := c.x.temper(c.ref).ending[c.uid(object.Pods, "peer")]
+	since, known := c.x.memory(c.ref).rollout.ending[c.uid(object.Pods, "peer")]
 	if !known || !since.Equal(first) {
 		t.Errorf("seen Terminating since %s (%v), and was so at %s", since, known, first)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -51,7 +52,7 @@ func (m missed) Start(ctx context.Context) error {
 			return nil
 		case <-m.store.Clock.After(wait):
 		}
-		if _, still, _ := KindsOf(m.mapper, m.names); len(still) < len(m.names) {
+		if _, still, _ := kinds.BuiltIn().Find(m.mapper, m.names...); len(still) < len(m.names) {
 			return fmt.Errorf("%w: %s was missing, %q is", ErrKindCame, strings.Join(m.names, ", "), still)
 		}
 	}

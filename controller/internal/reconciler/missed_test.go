@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -19,9 +20,9 @@ func TestTheControllerRunsWithoutAKindAndTakesItUpWhenItComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
 		names := []string{"rollouts.argoproj.io"}
-		kinds, missing, err := KindsOf(mapper, names)
-		if err != nil || len(kinds) != 4 || !slices.Equal(missing, names) {
-			t.Fatalf("kinds are %v, missing %v (%v)", kinds, missing, err)
+		known, missing, err := kinds.BuiltIn().Find(mapper, names...)
+		if err != nil || len(known) != 4 || !slices.Equal(missing, names) {
+			t.Fatalf("kinds are %v, missing %v (%v)", known, missing, err)
 		}
 		x := &Reconciler{store: &store.Store{Clock: clock.RealClock{}}, log: logr.Discard(), metrics: NewMetrics(nil, nil, nil)}
 		ended := make(chan error, 1)
@@ -41,7 +42,7 @@ func TestTheControllerRunsWithoutAKindAndTakesItUpWhenItComes(t *testing.T) {
 
 func TestANameThatIsNoKindIsRefused(t *testing.T) {
 	for _, name := range []string{"rollouts", ".argoproj.io", "rollouts."} {
-		if _, _, err := KindsOf(meta.NewDefaultRESTMapper(nil), []string{name}); err == nil {
+		if _, _, err := kinds.BuiltIn().Find(meta.NewDefaultRESTMapper(nil), name); err == nil {
 			t.Errorf("%q is accepted", name)
 		}
 	}

@@ -7,29 +7,18 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// probe asks by dry runs whether pods can be written again on which a write was refused, and on which nothing is to be written now. Such a pod is
-// proposed no slot that is scarce, so no write would ever find out. If it were proposed one after a time, each time an older pod would make room for it.
-func (p *pass) probe(ctx context.Context, d decision.Decision) (bool, error) {
-	written := map[string]bool{}
-	for _, t := range d.Take {
-		written[t.Pod] = true
-	}
-	for _, b := range d.Propose {
-		written[b.Pod] = true
-	}
-	for _, b := range d.Publish {
-		written[b.Pod] = true
-	}
+// probe asks by dry runs whether pods can be written again. If each were proposed a slot after a time instead, each time an older pod would make room for it.
+func (p *pass) probe(ctx context.Context, d decision.Decision) error {
 	var all []write
-	for i := range p.world.Pods {
-		q := &p.world.Pods[i]
-		of := p.temper.refusal(p.metas[q.Name].UID)
-		if of == "" || written[q.Name] || !q.Owned || q.Terminating {
+	for _, name := range d.Probe {
+		q := p.pod(name)
+		of := p.memory.refusal(p.metas[q.Name].UID)
+		if of == "" { // a write of this pass was accepted
 			continue
 		}
 		switch w := (write{pod: q.Name, step: of}); {
 		case of == stepCount: // the count went back to what the pod knows
-			delete(p.temper.attempts, attempted{p.metas[q.Name].UID, of})
+			delete(p.memory.writes, writeKey{p.metas[q.Name].UID, of})
 		case q.Agent:
 			next := q.Proposal
 			next.UID, next.Count = q.UID, next.Count+1
@@ -41,7 +30,7 @@ func (p *pass) probe(ctx context.Context, d decision.Decision) (bool, error) {
 		case q.Assigned && q.Gated && !q.Receipt.Locked(): // in one write all that such a pod is to get
 			w.do = func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 				begun := receipt.Receipt{UID: q.UID, Owner: p.ref.String(), State: receipt.Locks, Begun: true, Token: 1, Write: receipt.Draw()}
-				_, err := p.store.Dry().Begin(ctx, pod, begun, annotations(decision.Words{ID: "0", Count: "1", StartCount: "1", Identity: "{}"}), true)
+				_, err := p.store.Dry().Begin(ctx, pod, begun, annotations(decision.Published{ID: "0", Count: "1", StartCount: "1", Identity: "{}"}), true)
 				return pod, err
 			}
 			all = append(all, w)
@@ -49,9 +38,9 @@ func (p *pass) probe(ctx context.Context, d decision.Decision) (bool, error) {
 	}
 	p.write(ctx, p.slow, all, nil)
 	for _, w := range all {
-		if p.temper.refuses(p.metas[w.pod].UID) == nil {
-			p.sooner(soon)
+		if p.memory.refuses(p.metas[w.pod].UID) == nil {
+			p.requeue(soon)
 		}
 	}
-	return false, nil
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -46,7 +47,7 @@ type Reconciler struct {
 	writer  client.Client
 	log     logr.Logger
 	name    string
-	kinds   Kinds
+	kinds   kinds.Kinds
 	metrics *Metrics
 	slots   chan struct{} // one for each of inFlight
 	slow    chan struct{} // one for each of few
@@ -56,9 +57,8 @@ type Reconciler struct {
 	// told are the Events of the last minutes.
 	told *expiring.Expiring
 
-	mu sync.Mutex
-	// tempers are how patient the reconciles of each owner are by now.
-	tempers map[store.Ref]*temper
+	mu       sync.Mutex
+	memories map[store.Ref]*memory
 }
 
 // Reconcile brings one owner's pods to where they should be. It implements reconcile.TypedReconciler.
@@ -67,47 +67,46 @@ func (x *Reconciler) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Re
 	if err != nil || !known {
 		return reconcile.Result{}, err
 	}
-	return x.reconcile(ctx, ref, x.temper(ref))
+	return x.reconcile(ctx, ref, x.memory(ref))
 }
 
-func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, t *temper) (reconcile.Result, error) {
-	owner, err := x.owner(ctx, ref, t)
+func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (reconcile.Result, error) {
+	owner, err := x.owner(ctx, ref, m)
 	if errors.Is(err, store.ErrGone) {
-		x.metrics.forget(ref)
-		x.calm(ref)
+		x.forget(ref)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
-		x.tellForbidden(ctx, ref, t, err)
+		x.tellForbidden(ctx, ref, m, err)
 		return reconcile.Result{}, err
 	}
 	p := &pass{
-		Reconciler: x, ref: ref, owner: owner, temper: t, heard: t.news.Load(), written: map[string]*podMeta{},
+		Reconciler: x, ref: ref, owner: owner, memory: m, heard: m.news.Load(), written: map[string]*podMeta{},
 		log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace),
 	}
 	err = p.run(ctx)
-	x.tellForbidden(ctx, ref, t, errors.Join(err, p.forbidden))
+	x.tellForbidden(ctx, ref, m, errors.Join(err, p.forbidden))
 	switch {
 	case err == nil:
-		t.failures.Reset()
+		m.failures.Reset()
 	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone):
-		t.read = store.Owner{}
+		m.read = store.Owner{}
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
-		p.sooner(t.failures.Next())
+		p.requeue(m.failures.Next())
 	case p.after == 0 || p.after >= lastRetry: // the queue comes again as soon
 		return reconcile.Result{}, err
 	default:
 		// Log: a pass over a workload failed in part, and comes again.
 		// Do: what the error says.
 		p.log.Error(err, "a pass failed")
-		p.sooner(t.failures.Next())
+		p.requeue(m.failures.Next())
 	}
 	return reconcile.Result{RequeueAfter: p.after}, nil
 }
 
 // owner returns the owner. One of a kind whose generation counts annotations is read again only when that has grown.
-func (x *Reconciler) owner(ctx context.Context, ref store.Ref, t *temper) (store.Owner, error) {
-	was := t.read
+func (x *Reconciler) owner(ctx context.Context, ref store.Ref, m *memory) (store.Owner, error) {
+	was := m.read
 	if meta, err := x.ownerMeta(ctx, ref); err == nil && was.UID == meta.UID &&
 		(meta.ResourceVersion == was.ResourceVersion || ref.Rolls() && meta.Generation <= was.Generation) {
 		// The Deployment controller writes the revision with the status, so the generation does not count it.
@@ -115,41 +114,33 @@ func (x *Reconciler) owner(ctx context.Context, ref store.Ref, t *temper) (store
 		return was, nil
 	}
 	var err error
-	if t.read, err = x.store.Get(ctx, ref); err != nil {
-		t.read = store.Owner{}
-		return t.read, fmt.Errorf("read %s: %w", ref, err)
+	if m.read, err = x.store.Get(ctx, ref); err != nil {
+		m.read = store.Owner{}
+		return m.read, fmt.Errorf("read %s: %w", ref, err)
 	}
-	return t.read, nil
+	return m.read, nil
 }
 
-// pass is one reconcile of an owner.
+// pass is one reconcile of an owner. It ends with its world: what is to outlast it stands in the memory.
 type pass struct {
 	*Reconciler
 
 	ref    store.Ref
-	owner  store.Owner
-	temper *temper
-	// heard is the news of the owner when this pass began.
-	heard int64
-	log   logr.Logger
+	memory *memory
+	log    logr.Logger
+	// owner, world and metas, the pods' metadata by name, are what the pass knows. A step reads or writes, and notes the answers.
+	owner store.Owner
 	world decision.World
+	metas map[string]*podMeta
 	// sets are the owner's ReplicaSets by UID, and whether each has the label. current is the UID of the current one, empty if that is not known.
 	sets    map[string]bool
 	current string
-	// frozen names a ReplicaSet beside the owner's that is about to change hands.
-	frozen string
-	// metas are the pods' metadata by name, as last read or written.
-	metas map[string]*podMeta
+	// heard is the news of the owner when this pass began.
+	heard int64
 	// written are the pods that this pass wrote.
 	written map[string]*podMeta
-	// writing is held while answers to writes are taken in.
+	// writing is held while answers to writes are noted.
 	writing sync.Mutex
-	// former names the owners that pods come from.
-	former []string
-	// strange says that T3 showed a lock of a pod that neither the cache nor the map has.
-	strange bool
-	// keeps: the map stays as it is in this pass, because its write failed or is put off.
-	keeps bool
 	// forbidden is an error about a right that the controller lacks, of a write that failed.
 	forbidden error
 	// after is when the next pass comes, 0 if nothing but news brings it.
@@ -160,9 +151,9 @@ type pass struct {
 
 func (p *pass) over() bool { return !p.ends.IsZero() && p.store.Clock.Now().After(p.ends) }
 
-// run does everything that is to be done by what is known: plan, T2, T3, Begin, the count, removals. Each step has a decision on what the one before has
-// left, and an error of one keeps no other one from its work.
-func (p *pass) run(ctx context.Context) error {
+// run looks, and then decides and does the first step that is due until none is. The error of a step is kept for the end: it keeps no other step from its
+// work. Writes on pods have no errors here: each pod that cannot be written comes again by itself.
+func (p *pass) run(ctx context.Context) (err error) {
 	p.ends = p.store.Clock.Now().Add(passWithin)
 	if err := p.look(ctx); err != nil {
 		return err
@@ -171,16 +162,19 @@ func (p *pass) run(ctx context.Context) error {
 		p.metrics.forget(p.ref)
 		return nil
 	}
-	d, err := decision.Decide(p.world), error(nil)
-	for _, step := range []func(context.Context, decision.Decision) (bool, error){p.plan, p.take, p.confirm, p.begin, p.replan, p.say, p.probe, p.remove} {
-		did, wrong := step(ctx, d)
-		if did {
-			d = decision.Decide(p.world)
-		}
+	do := map[decision.Step]func(context.Context, decision.Decision) error{
+		decision.StepList: p.listAll, decision.StepMap: p.plan, decision.StepLock: p.lock, decision.StepConfirm: p.confirm, decision.StepTell: p.say,
+		decision.StepProbe: p.probe, decision.StepVerify: p.verify, decision.StepRemove: p.remove,
+	}
+	d, done := decision.Decide(p.world), decision.Steps{}
+	for step := d.First(done); step != decision.StepNone && !p.over(); step = d.First(done) {
+		wrong := do[step](ctx, d)
+		done.Did(step, wrong)
 		err = errors.Join(err, wrong)
+		d = decision.Decide(p.world)
 	}
 	if p.over() || d.Confirm && err == nil {
-		p.sooner(soon)
+		p.requeue(soon)
 	}
 	err = errors.Join(err, p.caughtUp(ctx))
 	p.rest(ctx, d)
@@ -188,62 +182,50 @@ func (p *pass) run(ctx context.Context) error {
 	return err
 }
 
-// plan writes the map.
-func (p *pass) plan(ctx context.Context, d decision.Decision) (did bool, err error) {
-	if d.Plan.Next != nil && !p.temper.listed { // a process that begins knows of no pods that wait outside of the cache
-		if err := p.lookOutside(ctx); err != nil {
-			return p.keep(), err
-		}
-		d, did = decision.Decide(p.world), true
-	}
-	if d.Failing {
-		p.sooner(p.temper.failing.Left(p.world.Now))
-	}
-	if d.Plan.Next == nil {
-		p.temper.unwritten = nil
-		return did, nil
-	}
-	if left := p.temper.damped(p.store.Clock.Now()); left > 0 {
-		p.sooner(left)
-		return p.keep(), nil
+// listAll lists the pods that no watch has.
+func (p *pass) listAll(ctx context.Context, _ decision.Decision) error {
+	err := p.lookOutside(ctx)
+	p.world.Keeps = err != nil
+	return err
+}
+
+// plan writes the map. If that fails or is put off, the rest of the pass goes by the map as it stands.
+func (p *pass) plan(ctx context.Context, d decision.Decision) error {
+	p.world.Keeps = true
+	if left := p.memory.left(p.store.Clock.Now()); left > 0 {
+		p.requeue(left)
+		return nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
-	p.temper.proposed(p.owner.Record.State, d, p.store.Clock.Now(), err)
-	if p.temper.unwritten = err; err != nil {
+	p.memory.wrote(p.owner.Record.State, d, p.store.Clock.Now(), err)
+	if p.memory.err = err; err != nil {
 		p.fail(stepMap, err)
-		p.temper.read = store.Owner{}
-		return p.keep(), fmt.Errorf("plan: %w", err)
+		p.memory.read = store.Owner{}
+		return fmt.Errorf("plan: %w", err)
 	}
-	p.owner, p.temper.read = written, written
-	p.world.Owner = p.ownerOf()
-	return true, nil
-}
-
-// keep has the rest of the pass go by the map as it stands.
-func (p *pass) keep() (did bool) {
-	p.keeps, p.world.Keeps = true, true
-	return true
-}
-
-// replan plans for pods that T3 showed and the plan did not know: no plan proposes their slots to others then.
-func (p *pass) replan(ctx context.Context, d decision.Decision) (bool, error) {
-	if !p.strange || p.keeps {
-		return false, nil
-	}
-	return p.plan(ctx, d)
+	p.owner, p.memory.read = written, written
+	p.world.Owner, p.world.Keeps = p.ownerOf(), false
+	return nil
 }
 
 // rest says when the owner is looked at again if nothing happens.
 func (p *pass) rest(ctx context.Context, d decision.Decision) {
+	if d.Plan.Next == nil && !p.world.Keeps {
+		p.memory.err = nil
+	}
+	if d.Failing {
+		p.requeue(p.memory.failing.Left(p.world.Now))
+	}
+	p.planned(d.Plan)
 	p.metrics.observe(p.ref, d.Waits)
-	p.sooner(d.After)
-	p.sooner(p.mixed(len(d.Waits) > 0))
+	p.requeue(d.After)
+	p.requeue(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {
-		p.sooner(wait.Jitter(unheardAfter, 1))
+		p.requeue(wait.Jitter(unheardAfter, 1))
 	}
 }
 
-func (p *pass) sooner(after time.Duration) {
+func (p *pass) requeue(after time.Duration) {
 	if after > 0 && (p.after == 0 || after < p.after) {
 		p.after = after
 	}
@@ -261,7 +243,7 @@ func (p *pass) mixed(waits bool) time.Duration {
 	case !others || !ours:
 		return 0
 	case waits:
-		return p.temper.again(p.world.Pods)
+		return p.memory.outside.again(p.world.Pods)
 	}
 	return wait.Jitter(goneAfter, 1)
 }

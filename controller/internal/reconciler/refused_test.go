@@ -137,7 +137,7 @@ func newCluster(t *testing.T) *cluster {
 	c.ref = store.Ref{APIVersion: appsV1, Kind: store.Deployment, Namespace: server.Namespace, Name: worker}
 	c.x = &Reconciler{
 		store: s, cache: c, server: c.Client, writer: c.Client, log: logr.Discard(), metrics: NewMetrics(c.clk.Now, nil, nil), told: expiring.NewExpiringWithClock(c.clk),
-		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), tempers: map[store.Ref]*temper{},
+		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), memories: map[store.Ref]*memory{},
 	}
 	return c
 }
@@ -269,7 +269,7 @@ func (c *cluster) on(name, key string) (value string) {
 func (c *cluster) passes(n int) {
 	c.t.Helper()
 	for range n {
-		result, err := c.x.reconcile(c.t.Context(), c.ref, c.x.temper(c.ref))
+		result, err := c.x.reconcile(c.t.Context(), c.ref, c.x.memory(c.ref))
 		if err != nil {
 			c.t.Fatalf("the time to come again is lost with the error: %v", err)
 		}
@@ -392,7 +392,7 @@ func TestAMapThatCannotBeWrittenKeepsNoPodFromWhatNeedsNone(t *testing.T) {
 		})
 	})
 	for range 3 {
-		_, _ = c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref))
+		_, _ = c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref))
 	}
 	if c.on("a", store.CountKey) != "3" || c.on("b", store.IDKey) != "1" {
 		t.Errorf("pod a was told the count %q, and pod b has id %q", c.on("a", store.CountKey), c.on("b", store.IDKey))
@@ -419,7 +419,7 @@ func TestAPodThatWasRefusedComesAgain(t *testing.T) {
 	clear(c.refuses)
 	before := c.writes["d"]
 	for range 3 {
-		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref)); err != nil {
+		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err != nil {
 			t.Fatal(err)
 		}
 		c.clk.Step(10 * time.Second)
@@ -446,13 +446,13 @@ func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
 	c.api.Alone(func(s *server.Server) {
 		s.Change(object.Pods, "a", server.Writer{}, func(o object.Object) { object.SetText(o, "annotations", receipt.ProposalKey, told) })
 	})
-	k := c.x.temper(c.ref)
+	k := c.x.memory(c.ref)
 	for _, refused := range []bool{true, false} {
 		owner, err := c.x.owner(t.Context(), c.ref, k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &pass{Reconciler: c.x, ref: c.ref, owner: owner, temper: k, written: map[string]*podMeta{}, log: logr.Discard()}
+		p := &pass{Reconciler: c.x, ref: c.ref, owner: owner, memory: k, written: map[string]*podMeta{}, log: logr.Discard()}
 		if err := p.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -463,10 +463,7 @@ func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
 			}}}, nil)
 			c.clk.Step(10 * time.Second)
 		}
-		if _, err := p.probe(t.Context(), decision.Decision{Propose: []decision.Propose{{Pod: "a"}}}); err != nil || k.refuses(uid) == nil {
-			t.Fatalf("the agent that is about to be told something counts as refused: %v (%v)", k.refuses(uid), err)
-		}
-		if _, err := p.probe(t.Context(), decision.Decision{}); err != nil || (k.refuses(uid) != nil) != refused || (p.after == soon) == refused {
+		if err := p.probe(t.Context(), decision.Decision{Probe: []string{"a"}}); err != nil || (k.refuses(uid) != nil) != refused || (p.after == soon) == refused {
 			t.Errorf("refused: %v; it counts as refused: %v (%v), and the next pass comes after %s", refused, k.refuses(uid), err, p.after)
 		}
 		c.clk.Step(10 * time.Second)
@@ -480,7 +477,7 @@ func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
 func TestAgentsThatCannotBeWrittenKeepNoOtherFromBeingTold(t *testing.T) {
 	c := newCluster(t)
 	c.deployment(200, assignment.Slots{})
-	p := &pass{Reconciler: c.x, ref: c.ref, temper: c.x.temper(c.ref), written: map[string]*podMeta{}, metas: map[string]*podMeta{}, log: logr.Discard()}
+	p := &pass{Reconciler: c.x, ref: c.ref, memory: c.x.memory(c.ref), written: map[string]*podMeta{}, metas: map[string]*podMeta{}, log: logr.Discard()}
 	all := make([]decision.Propose, 0, batch+1)
 	for i := range batch + 1 {
 		name := fmt.Sprintf("p%03d", i)
@@ -511,7 +508,7 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 	c.runs("b", 1, 2)
 	c.refuses["a"] = true
 	for range 40 {
-		_, _ = c.x.reconcile(t.Context(), c.ref, c.x.temper(c.ref))
+		_, _ = c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref))
 		c.clk.Step(7 * time.Second)
 	}
 	if len(c.events) != 2 {
@@ -543,7 +540,7 @@ func TestARefusedCountThatWentBackIsForgotten(t *testing.T) {
 				}
 			})
 		})
-		c.x.temper(c.ref).read = store.Owner{}
+		c.x.memory(c.ref).read = store.Owner{}
 	}
 	c.deployment(1, assignment.Slots{0: "a"})
 	c.runs("a", 0, 1)
@@ -568,7 +565,7 @@ func TestAWorkloadWhoseWritesHangLeavesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots, hangs := make(chan struct{}, 4), make(chan struct{})
 		c := newCluster(t)
-		p := &pass{Reconciler: c.x, ref: c.ref, temper: c.x.temper(c.ref), metas: map[string]*podMeta{}, written: map[string]*podMeta{}, log: logr.Discard()}
+		p := &pass{Reconciler: c.x, ref: c.ref, memory: c.x.memory(c.ref), metas: map[string]*podMeta{}, written: map[string]*podMeta{}, log: logr.Discard()}
 		names := []string{"a", "b", "c", "d", "e"}
 		all := make([]write, 0, len(names))
 		for _, name := range names {
@@ -603,7 +600,7 @@ func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 	p.write(ctx, make(chan struct{}, 1), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
 		return nil, store.ErrAmbiguous
 	}}}, nil)
-	if p.temper.refuses("a") != nil || p.temper.attempt("a", stepTake).err != nil {
+	if p.memory.refuses("a") != nil || p.memory.backoff("a", stepTake).err != nil {
 		t.Error("that the pass ended counts as a failure of the pod")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -17,35 +16,30 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// remove decides once more, on what the API server says now, and removes pods. While the map cannot be written, no pod would get an id of theirs.
-func (p *pass) remove(ctx context.Context, d decision.Decision) (bool, error) {
-	inVain := func(r decision.Removal) bool {
-		return p.keeps && r.Cause != decision.CauseClashes && r.Cause != decision.CauseLater
-	}
-	if d.Remove = slices.DeleteFunc(d.Remove, inVain); len(d.Remove) == 0 {
-		return false, nil
-	}
+// verify reads all that a removal depends on from the API server.
+func (p *pass) verify(ctx context.Context, _ decision.Decision) (err error) {
 	owner, err := p.store.Get(ctx, p.ref)
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", p.ref, err)
+		return fmt.Errorf("read %s: %w", p.ref, err)
 	}
-	p.owner, p.temper.read = owner, owner
-	if err := p.revisions(ctx); err != nil {
-		return false, err
+	p.owner, p.memory.read = owner, owner
+	for _, read := range []func(context.Context) error{
+		p.revisions, p.freeze, p.list, func(ctx context.Context) error { return p.evidence(ctx, store.Sought{}) },
+	} {
+		if err := read(ctx); err != nil {
+			return err
+		}
 	}
-	if err := p.freeze(ctx); err != nil {
-		return false, err
-	}
-	if err := p.list(ctx); err != nil {
-		return false, err
-	}
-	if err := p.evidence(ctx, store.Sought{}); err != nil {
-		return false, err
-	}
-	for _, r := range slices.DeleteFunc(decision.Decide(p.world).Remove, inVain) {
+	p.world.Verified = true
+	return nil
+}
+
+// remove removes pods.
+func (p *pass) remove(ctx context.Context, d decision.Decision) (err error) {
+	for _, r := range d.Remove {
 		err = errors.Join(err, p.removeOne(ctx, r))
 	}
-	return false, err
+	return err
 }
 
 // removeOne removes a pod that is as it was read.
@@ -69,9 +63,8 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. Of each minute, the workload
 		// has the first one.
 		// Do: nothing; idalloc.dev/evict says how many at a time.
-		p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: r.Pod, UID: meta.UID}, store.EventNormal, "PodRemoved",
-			fmt.Sprintf("removed, because it %s", r.Cause))
-		p.event(ctx, p.owner.About(), store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
+		p.event(ctx, aboutPod(meta), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed, because it %s", r.Cause))
+		p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
 		return nil
 	case apierrors.IsNotFound(err):
 		return nil
@@ -81,10 +74,10 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 		return fmt.Errorf("remove pod %s: %w", r.Pod, err)
 	}
 	p.metrics.refused.Inc()
-	p.sooner(wait.Jitter(refusedAfter, 1))
+	p.requeue(wait.Jitter(refusedAfter, 1))
 	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
 	// Do: what the message says, or remove the pod yourself.
-	p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
+	p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventWarning, "RemovalRefused", fmt.Sprintf(
 		"pod %s with id %d %s; the API server does not let it go: %v%s", r.Pod, r.ID, r.Cause, err, p.lost()))
 	return nil
 }

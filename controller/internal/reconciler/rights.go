@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -21,12 +22,12 @@ const patience = 5 * time.Second
 
 // Permitted returns a *store.ForbiddenError if RBAC does not let the controller list what it watches. Its caches would try for ever, and it would do
 // nothing. After any other error they try again themselves.
-func Permitted(ctx context.Context, server client.Reader, mapper meta.RESTMapper, kinds Kinds, namespaces []string, clk clock.Clock) error {
+func Permitted(ctx context.Context, server client.Reader, mapper meta.RESTMapper, known kinds.Kinds, namespaces []string, clk clock.Clock) error {
 	end := clk.Now().Add(patience)
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	for _, gvk := range append([]schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind(podKind), replicaSets}, kinds.owners()...) {
+	for _, gvk := range append([]schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind(podKind), replicaSets}, watched(known)...) {
 		for _, namespace := range namespaces {
 			for {
 				err := server.List(ctx, metaList(gvk), client.InNamespace(namespace), client.Limit(1))

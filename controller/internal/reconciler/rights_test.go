@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -36,11 +37,11 @@ func permitted(t *testing.T, server client.Reader) error {
 	jobs := schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: store.Job}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(jobs, meta.RESTScopeNamespace)
-	kinds, _, err := KindsOf(mapper, nil)
+	known, _, err := kinds.BuiltIn().Find(mapper)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Permitted(t.Context(), server, mapper, kinds, []string{"market", "shop"}, clock.RealClock{})
+	return Permitted(t.Context(), server, mapper, known, []string{"market", "shop"}, clock.RealClock{})
 }
 
 func TestARightThatIsMissingEndsTheControllerAndIsNamed(t *testing.T) {

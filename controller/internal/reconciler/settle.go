@@ -43,7 +43,7 @@ func (x *Reconciler) settleSet(ctx context.Context, ref store.Ref) (store.Ref, e
 			return store.Ref{}, err
 		}
 	}
-	top, _ := x.aboveSet(set, ref)
+	top, _ := x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set))
 	return top, nil // if there is none, its pods say so, each for itself
 }
 
@@ -69,7 +69,7 @@ func (x *Reconciler) settlePod(ctx context.Context, ref store.Ref) (store.Ref, e
 		x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
 		// Event: nothing that idalloc can count owns the pod, so it waits behind its gate for ever.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
-		x.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: pod.Name, UID: pod.UID}, ref.Namespace, store.EventWarning, "OwnerUnknown",
+		x.event(ctx, aboutPod(pod), ref.Namespace, store.EventWarning, "OwnerUnknown",
 			fmt.Sprintf("the pod gets no id: %v; --kind of idalloc-controller names further kinds", err))
 	}
 	return store.Ref{}, nil

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -44,8 +46,18 @@ const (
 	syncWithin = 2 * time.Minute
 )
 
+// watched are the kinds that are watched as owners: ReplicaSets are watched in any case.
+func watched(known kinds.Kinds) (all []schema.GroupVersionKind) {
+	for _, k := range known {
+		if k.GroupVersionKind != replicaSets {
+			all = append(all, k.GroupVersionKind)
+		}
+	}
+	return all
+}
+
 // CacheOptions returns what is watched, and what is kept of it. No namespaces stand for all.
-func CacheOptions(namespaces []string, kinds Kinds) (cache.Options, error) {
+func CacheOptions(namespaces []string, known kinds.Kinds) (cache.Options, error) {
 	there, wrong := labels.Parse(store.AssignLabel)
 	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", store.AssignLabel, store.AssignController, receipt.ByAgent))
 	if err = errors.Join(wrong, err); err != nil {
@@ -58,7 +70,7 @@ func CacheOptions(namespaces []string, kinds Kinds) (cache.Options, error) {
 			metaOf(replicaSets): {Label: there, Transform: trimMeta},
 		},
 	}
-	for _, gvk := range kinds.owners() {
+	for _, gvk := range watched(known) {
 		o.ByObject[metaOf(gvk)] = cache.ByObject{Transform: trimMeta}
 	}
 	if len(namespaces) > 0 {
@@ -70,9 +82,9 @@ func CacheOptions(namespaces []string, kinds Kinds) (cache.Options, error) {
 	return o, nil
 }
 
-// Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry. kinds and missing are those of KindsOf.
+// Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry. known and missing are those of kinds.Find.
 func Setup(
-	ctx context.Context, mgr manager.Manager, config *rest.Config, kinds Kinds, missing []string, registry prometheus.Registerer, clk clock.Clock, log logr.Logger,
+	ctx context.Context, mgr manager.Manager, config *rest.Config, known kinds.Kinds, missing []string, registry prometheus.Registerer, clk clock.Clock, log logr.Logger,
 ) error {
 	s, err := store.New(config, clk)
 	if err != nil {
@@ -95,16 +107,16 @@ func Setup(
 		return fmt.Errorf("host name: %w", err)
 	}
 	x := &Reconciler{
-		store: s, cache: mgr.GetCache(), server: pages{store: s}, writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
+		store: s, cache: mgr.GetCache(), server: pages{store: s}, writer: mgr.GetClient(), log: log, name: name, kinds: known, metrics: counts,
 		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
-		told: expiring.NewExpiringWithClock(clk), tempers: map[store.Ref]*temper{},
+		told: expiring.NewExpiringWithClock(clk), memories: map[store.Ref]*memory{},
 	}
 	for _, o := range []client.Object{&corev1.Pod{}, metaOf(replicaSets)} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, o, index, indexed); err != nil {
 			return fmt.Errorf("index of %T: %w", o, err)
 		}
 	}
-	for _, gvk := range kinds.owners() { // so that their lists are there before this replica is elected
+	for _, gvk := range watched(known) { // so that their lists are there before this replica is elected
 		if _, err := mgr.GetCache().GetInformer(ctx, metaOf(gvk)); err != nil {
 			return fmt.Errorf("watch of %s: %w", gvk.Kind, err)
 		}
@@ -146,7 +158,7 @@ func (x *Reconciler) watch(mgr manager.Manager) error {
 		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[store.Ref, store.Ref]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[store.Ref], q queue) { q.Add(e.Object) },
 		}))
-	for _, gvk := range x.kinds.owners() {
+	for _, gvk := range watched(x.kinds) {
 		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEnqueueRequestsFromMapFunc(x.owners(gvk)), changed))
 	}
 	if err := b.Complete(x); err != nil {

@@ -75,16 +75,10 @@ func indexed(o client.Object) (values []string) {
 	return values
 }
 
-// aboveSet returns the owner of a ReplicaSet's pods. One that an unknown kind controls has none: each revision would count from 0.
-func (x *Reconciler) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (store.Ref, bool) {
-	c := metav1.GetControllerOfNoCopy(set)
-	if c == nil {
-		return ref, true
-	}
-	if top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name); known && top.OverSets() {
-		return top, true
-	}
-	return store.Ref{}, false
+// named returns the owner that a receipt names.
+func (x *Reconciler) named(owner, namespace string) (ref store.Ref, known bool) {
+	ref, known = x.kinds.Parse(owner, namespace)
+	return ref, known && ref.String() == owner
 }
 
 // ownerOfPod returns the owner of a pod, by what the cache knows. It is the ReplicaSet if that is not in the cache, and the pod itself if nothing says who
@@ -104,10 +98,10 @@ func (x *Reconciler) ownerOfPod(ctx context.Context, pod metav1.Object) (ref sto
 
 // controls returns the owner of a pod with this controller. A Deployment has ReplicaSets, and no pods: anyone may write a reference that says else.
 func (x *Reconciler) controls(ctx context.Context, c *metav1.OwnerReference, namespace string) (ref store.Ref, known bool) {
-	ref, known = x.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
+	ref, known = x.kinds.Ref(c.APIVersion, c.Kind, namespace, c.Name)
 	if ref.Is(store.ReplicaSet) {
 		if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
-			return x.aboveSet(set, ref)
+			return x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set))
 		}
 	}
 	return ref, known && !ref.Rolls()
@@ -126,7 +120,7 @@ func (x *Reconciler) locksFor(pod metav1.Object) (ref store.Ref, known bool) {
 // heldUp are the owners whose slots and partitions the pod's receipt may lock. One that cannot be read, without a label, may lock those of any owner.
 func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
 	if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil {
-		if ref, known := x.kinds.parse(r.Owner, pod.GetNamespace()); known {
+		if ref, known := x.named(r.Owner, pod.GetNamespace()); known {
 			refs = append(refs, ref)
 		}
 		return refs
@@ -134,7 +128,7 @@ func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
 	label := pod.GetLabels()[receipt.OwnerLabel]
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for ref := range x.tempers {
+	for ref := range x.memories {
 		if ref.Namespace == pod.GetNamespace() && (label == "" || assignment.OwnerLabelValue(ref.String()) == label) {
 			refs = append(refs, ref)
 		}
@@ -154,7 +148,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 			for _, ref := range x.heldUp(e.Object) {
 				q.Add(ref)
 			}
-			if ref, known := x.kinds.parse(former(e.Object.Annotations[store.IdentityKey]), e.Object.Namespace); known {
+			if ref, known := x.named(former(e.Object.Annotations[store.IdentityKey]), e.Object.Namespace); known {
 				q.Add(ref)
 			}
 		},
@@ -169,7 +163,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 			}
 			// Told of another owner, it runs under no id of the one before.
 			from, to := former(e.ObjectOld.Annotations[store.IdentityKey]), former(e.ObjectNew.Annotations[store.IdentityKey])
-			if ref, known := x.kinds.parse(from, e.ObjectNew.Namespace); known && from != to {
+			if ref, known := x.named(from, e.ObjectNew.Namespace); known && from != to {
 				q.Add(ref)
 			}
 		},
@@ -179,7 +173,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 // sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
 func (x *Reconciler) sets(_ context.Context, set *metav1.PartialObjectMetadata) []store.Ref {
 	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
-	if top, known := x.aboveSet(set, ref); known {
+	if top, known := x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set)); known {
 		return []store.Ref{top}
 	}
 	return nil
@@ -188,7 +182,7 @@ func (x *Reconciler) sets(_ context.Context, set *metav1.PartialObjectMetadata) 
 // owners has owners of the controller's pods reconciled whose spec or annotations change.
 func (x *Reconciler) owners(gvk schema.GroupVersionKind) handler.TypedMapFunc[*metav1.PartialObjectMetadata, store.Ref] {
 	return func(ctx context.Context, o *metav1.PartialObjectMetadata) []store.Ref {
-		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
+		ref, known := x.kinds.Ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
 		if known && x.used(ctx, ref, o) {
 			return []store.Ref{x.hear(ref)}
 		}

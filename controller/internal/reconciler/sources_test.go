@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -95,7 +96,7 @@ func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 // Another client made the receipt of such a pod unreadable. Its label says whose slot it locks, and whose slot comes free when it goes.
 func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
 	ref, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
-	x := &Reconciler{tempers: map[store.Ref]*temper{ref: {}}}
+	x := &Reconciler{memories: map[store.Ref]*memory{ref: {}}}
 	for owner, want := range map[string]store.Ref{
 		own: ref, "Deployment/other": {APIVersion: "v1", Kind: podKind, Namespace: "shop", Name: "a"},
 	} {
@@ -113,7 +114,7 @@ func TestAPodThatMayLockAnythingIsMissedByAllOwnersOfItsNamespace(t *testing.T) 
 	here, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
 	beside, _ := store.NewRef(appsV1, store.StatefulSet, "shop", "other")
 	elsewhere, _ := store.NewRef(appsV1, store.Deployment, "bank", worker)
-	x := &Reconciler{tempers: map[store.Ref]*temper{here: {}, beside: {}, elsewhere: {}}, cache: pods{}}
+	x := &Reconciler{memories: map[store.Ref]*memory{here: {}, beside: {}, elsewhere: {}}, cache: pods{}}
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[store.Ref]())
 	defer q.ShutDown()
 	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, OwnerReferences: controlledBy("gone", store.ReplicaSet)}}
@@ -130,12 +131,12 @@ func TestAPodThatMayLockAnythingIsMissedByAllOwnersOfItsNamespace(t *testing.T) 
 
 // Anyone may write such a reference on a pod, and the controller would write a map on a Deployment that never asked.
 func TestAPodThatNamesADeploymentAsItsControllerIsNoneOfItsPods(t *testing.T) {
-	kinds, _, err := KindsOf(nil, nil)
+	known, _, err := kinds.BuiltIn().Find(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := &metav1.ObjectMeta{Namespace: "shop", Name: "a", OwnerReferences: controlledBy("owner", store.Deployment)}
-	x := &Reconciler{kinds: kinds, cache: pods{}}
+	x := &Reconciler{kinds: known, cache: pods{}}
 	if got := x.ownerOfPod(t.Context(), pod); got.Kind != podKind {
 		t.Errorf("its owner is %v", got)
 	}

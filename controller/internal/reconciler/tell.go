@@ -49,66 +49,92 @@ func (x *Reconciler) seldom(uid, reason string) bool {
 	return !told
 }
 
-func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, reason, message string, detail ...string) {
-	p.Reconciler.event(ctx, about, p.ref.Namespace, kind, reason, message, detail...)
+// warn leaves a Warning, unless one with this reason and detail about this object was left not long ago. It reports whether it was due.
+func (p *pass) warn(ctx context.Context, about metav1.OwnerReference, reason, detail, message string) bool {
+	due := p.seldom(string(about.UID), reason+" "+detail)
+	if due {
+		p.event(ctx, about, p.ref.Namespace, store.EventWarning, reason, message, detail)
+	}
+	return due
+}
+
+// aboutPod returns what Events about a pod name.
+func aboutPod(pod *podMeta) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: pod.Name, UID: pod.UID}
 }
 
 // tell leaves Events about what people must know.
 func (p *pass) tell(ctx context.Context, d decision.Decision) {
-	about, stuck := p.owner.About(), map[decision.Reason]int{}
 	p.tellIgnored(ctx)
 	p.tellRefused(ctx)
 	p.tellTooLarge(ctx)
-	for _, w := range d.Waits {
+	p.tellWaits(ctx, d.Waits)
+	p.tellFrozen(ctx)
+	for _, c := range d.Plan.Foreign {
+		if len(d.Waits) > 0 {
+			p.warn(ctx, p.owner.About(), "SlotLockedByForeignPod", c.Pod, fmt.Sprintf(
+				"no pod gets id %d, because pod %s locks it, which is not of the workload: see who relabelled or made it, and delete it when nothing acts in it any more", c.ID, c.Pod))
+		}
+	}
+	if large := d.Plan.TooLarge; large != nil {
+		p.warn(ctx, p.owner.About(), "AssignmentTooLarge", "", large.Error()+": pods without an id wait, those that have one keep it")
+	}
+}
+
+// tellWaits leaves Events about pods that wait for longer than they should.
+func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
+	stuck := map[decision.Reason]int{}
+	for _, w := range waits {
 		if left := starts - p.world.Now.Sub(w.Since); w.Reason.Passes() && left > 0 {
-			p.sooner(left)
+			p.requeue(left)
 			continue
 		}
 		if w.Reason != decision.ReasonSlots || p.behindOlder(p.pod(w.Pod)) { // others wait as they should
 			stuck[w.Reason]++
 		}
-		if meta := p.metas[w.Pod]; w.Reason == decision.ReasonNoGate && meta != nil && p.seldom(string(meta.UID), "GateMissing") {
+		switch meta := p.metas[w.Pod]; {
+		case meta == nil:
+		case w.Reason == decision.ReasonNoGate:
 			// Event: a pod has the label and no gate, so its program runs without an id.
 			// Do: add the gate to the pod template, or install the admission policies.
-			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: w.Pod, UID: meta.UID}, store.EventWarning, "GateMissing",
+			p.warn(ctx, aboutPod(meta), "GateMissing", "",
 				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", store.AssignLabel, store.Gate))
-		}
-		if meta := p.metas[w.Pod]; w.Reason == decision.ReasonContract && meta != nil && p.seldom(string(meta.UID), "ContractUnknown") {
+		case w.Reason == decision.ReasonContract:
 			// Event: on a pod: it needs a later version of the controller, which runs after a downgrade or was upgraded after its policies.
 			// Do: upgrade the controller, or delete the pod if its template no longer asks for that version.
-			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: w.Pod, UID: meta.UID}, store.EventWarning, "ContractUnknown",
+			p.warn(ctx, aboutPod(meta), "ContractUnknown", "",
 				fmt.Sprintf("the pod has annotation %s: %.20s, and this idalloc-controller keeps contracts up to %d: upgrade it", receipt.ContractKey, meta.Annotations[receipt.ContractKey], receipt.Contract))
 		}
 	}
-	slots := "live pods have all ids" + p.lost()
-	if p.ref.Resource != "" {
-		slots = "live pods have all ids, and the controller removes no pods of a " + p.ref.Kind + ": set its maxUnavailable to 1 or more, or remove older pods yourself"
-	}
-	for reason, what := range map[decision.Reason]string{
-		decision.ReasonPaused: "the Deployment is paused: resume it",
-		decision.ReasonNever: "annotation " + assignment.EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
-			"revision yourself",
-		decision.ReasonKept:        "no pod of an older revision hands its id over, and the strategy has maxUnavailable 0: " + allocator.WayOut,
-		decision.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
-		decision.ReasonRollout:     "older pods make room as annotation " + assignment.EvictKey + " and the disruption budgets permit" + p.lost(),
-		decision.ReasonSlots:       slots,
-	} {
-		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
+	for reason, n := range stuck {
+		if what := p.whatHolds(reason); what != "" {
 			// Event: pods of the current revision wait for ids, and no old pod makes room for them.
 			// Do: what the message says.
-			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what), string(reason))
+			p.warn(ctx, p.owner.About(), "RolloutWaits", string(reason), fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what))
 		}
 	}
-	p.tellFrozen(ctx)
-	for _, c := range d.Plan.Foreign {
-		if len(d.Waits) > 0 && p.seldom(string(about.UID), "SlotLockedByForeignPod "+c.Pod) {
-			p.event(ctx, about, store.EventWarning, "SlotLockedByForeignPod", fmt.Sprintf(
-				"no pod gets id %d, because pod %s locks it, which is not of the workload: see who relabelled or made it, and delete it when nothing acts in it any more", c.ID, c.Pod))
-		}
+}
+
+// whatHolds says what holds a rolling update up, and what to do. It is empty for a reason that is not about updates.
+func (p *pass) whatHolds(reason decision.Reason) string {
+	switch {
+	case reason == decision.ReasonPaused:
+		return "the Deployment is paused: resume it"
+	case reason == decision.ReasonNever:
+		return "annotation " + assignment.EvictKey + " permits no removal, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
+			"revision yourself"
+	case reason == decision.ReasonKept:
+		return "no pod of an older revision hands its id over, and the strategy has maxUnavailable 0: " + allocator.WayOut
+	case reason == decision.ReasonUnavailable:
+		return "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it"
+	case reason == decision.ReasonRollout:
+		return "older pods make room as annotation " + assignment.EvictKey + " and the disruption budgets permit" + p.lost()
+	case reason == decision.ReasonSlots && p.ref.Resource != "":
+		return "live pods have all ids, and the controller removes no pods of a " + p.ref.Kind + ": set its maxUnavailable to 1 or more, or remove older pods yourself"
+	case reason == decision.ReasonSlots:
+		return "live pods have all ids" + p.lost()
 	}
-	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {
-		p.event(ctx, about, store.EventWarning, "AssignmentTooLarge", large.Error()+": pods without an id wait, those that have one keep it")
-	}
+	return ""
 }
 
 // tellRefused leaves Events about pods that cannot be written, in the words of the API server, and about the map if that cannot be written.
@@ -116,30 +142,24 @@ func (p *pass) tellRefused(ctx context.Context) {
 	count, told, example := 0, 0, ""
 	for i := range p.world.Pods {
 		meta := p.metas[p.world.Pods[i].Name]
-		err := p.temper.refuses(meta.UID)
+		err := p.memory.refuses(meta.UID)
 		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // of a right or an API server that is away, others tell
 			continue
 		}
 		if count++; count == 1 {
 			example = fmt.Sprintf("pod %s: %s", meta.Name, inWords(err))
 		}
-		if told < mostTold && p.seldom(string(meta.UID), "WriteRefused") {
+		// Event: admission refuses what the controller writes. The pod gets no id, or hears of no new count.
+		// Do: exempt idalloc's keys, or delete the pod.
+		if told < mostTold && p.warn(ctx, aboutPod(meta), "WriteRefused", "", "the API server refuses what idalloc-controller writes on the pod: "+inWords(err)) {
 			told++
-			// Event: admission refuses what the controller writes. The pod gets no id, or hears of no new count.
-			// Do: exempt idalloc's keys, or delete the pod.
-			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: meta.Name, UID: meta.UID}, store.EventWarning, "WriteRefused",
-				"the API server refuses what idalloc-controller writes on the pod: "+inWords(err))
 		}
 	}
-	about, text := p.owner.About(), ""
-	switch err := p.temper.unwritten; {
+	switch err := p.memory.err; {
 	case refused(err):
-		text = "the API server refuses the map of ids, so no pod gets a new one: " + inWords(err)
+		p.warn(ctx, p.owner.About(), "WriteRefused", "", "the API server refuses the map of ids, so no pod gets a new one: "+inWords(err))
 	case count > 0:
-		text = fmt.Sprintf("the API server refuses what idalloc-controller writes on %d pods, such as %s", count, example)
-	}
-	if text != "" && p.seldom(string(about.UID), "WriteRefused") {
-		p.event(ctx, about, store.EventWarning, "WriteRefused", text)
+		p.warn(ctx, p.owner.About(), "WriteRefused", "", fmt.Sprintf("the API server refuses what idalloc-controller writes on %d pods, such as %s", count, example))
 	}
 }
 
@@ -167,14 +187,13 @@ func (p *pass) behindOlder(waiter *decision.Pod) bool {
 
 // tellUnlocked leaves an Event about a pod whose lock or id another program removed or changed although its program runs.
 func (p *pass) tellUnlocked(ctx context.Context, t decision.Take) {
-	meta := p.meta(t.Pod)
-	if !t.Begun || !p.seldom(string(meta.UID), "LockChanged") {
+	if !t.Begun {
 		return
 	}
 	// Event: another program removed or changed the receipt, the labels or the id of a pod whose program runs. The controller writes them again. If another
 	// pod got the id meanwhile, the one that began later is deleted.
 	// Do: find who changed them in the audit log, and install the admission policies.
-	p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: t.Pod, UID: meta.UID}, store.EventWarning, "LockChanged", fmt.Sprintf(
+	p.warn(ctx, aboutPod(p.meta(t.Pod)), "LockChanged", "", fmt.Sprintf(
 		"another program removed or changed what says that the pod runs under id %d: it is written again; install the admission policies, which forbid that", t.ID))
 }
 
@@ -195,37 +214,31 @@ func (p *pass) lost() string {
 
 // tellFrozen leaves an Event about an owner that has been frozen for longer than Kubernetes takes to adopt a ReplicaSet.
 func (p *pass) tellFrozen(ctx context.Context) {
-	if p.frozen == "" {
+	if p.world.Owner.Frozen == "" {
 		return
 	}
-	if left := patience - p.world.Now.Sub(p.temper.frozen); left > 0 {
-		p.sooner(left)
+	if left := patience - p.world.Now.Sub(p.memory.frozen); left > 0 {
+		p.requeue(left)
 		return
 	}
-	if p.seldom(string(p.owner.UID), "WorkloadFrozen") {
-		// Event: a Deployment was deleted without its ReplicaSets, and they have several owners by now. No pod gets an id, and none is removed, until one has
-		// them all.
-		// Do: make the Deployment again. Or delete the ReplicaSets that you do not need, and annotate the one that stays as the message says.
-		p.event(ctx, p.owner.About(), store.EventWarning, "WorkloadFrozen", fmt.Sprintf(
-			"no pod gets an id, and none is removed, until ReplicaSet %s has the same owner: make the Deployment again, or delete what you do not need; "+
-				"a ReplicaSet that is to stay alone needs annotation %s with its name", p.frozen, assignment.AdoptKey))
-	}
+	// Event: a Deployment was deleted without its ReplicaSets, and they have several owners by now. No pod gets an id, and none is removed, until one has
+	// them all.
+	// Do: make the Deployment again. Or delete the ReplicaSets that you do not need, and annotate the one that stays as the message says.
+	p.warn(ctx, p.owner.About(), "WorkloadFrozen", "", fmt.Sprintf(
+		"no pod gets an id, and none is removed, until ReplicaSet %s has the same owner: make the Deployment again, or delete what you do not need; "+
+			"a ReplicaSet that is to stay alone needs annotation %s with its name", p.world.Owner.Frozen, assignment.AdoptKey))
 }
 
 // tellTooLarge leaves an Event about pods of which the cache has not kept all that counts.
 func (p *pass) tellTooLarge(ctx context.Context) {
-	for name, meta := range p.metas {
-		if meta == nil {
-			continue
-		}
-		what, large := meta.Annotations[tooLargeKey]
-		if !large || !p.seldom(string(meta.UID), "PodTooLarge") {
+	for _, meta := range p.metas {
+		if meta == nil || meta.Annotations[tooLargeKey] == "" {
 			continue
 		}
 		// Event: on a pod: an annotation of idalloc's is longer than any that idalloc writes, so the pod gets no id. What it locks stays locked.
 		// Do: see who wrote it, and delete the pod.
-		p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: name, UID: meta.UID}, store.EventWarning, "PodTooLarge",
-			fmt.Sprintf("the pod gets no id: %s, which idalloc did not write: see who did, and delete the pod", what))
+		p.warn(ctx, aboutPod(meta), "PodTooLarge", "",
+			fmt.Sprintf("the pod gets no id: %s, which idalloc did not write: see who did, and delete the pod", meta.Annotations[tooLargeKey]))
 	}
 }
 
@@ -239,24 +252,20 @@ func (p *pass) tellIgnored(ctx context.Context) {
 	for _, problem := range problems {
 		parts = append(parts, problem.Error()+": it counts as absent")
 	}
-	if text := strings.Join(parts, "; "); text != "" && p.seldom(string(p.owner.UID), "AnnotationIgnored "+text) {
-		p.event(ctx, p.owner.About(), store.EventWarning, "AnnotationIgnored", text)
+	if text := strings.Join(parts, "; "); text != "" {
+		p.warn(ctx, p.owner.About(), "AnnotationIgnored", text, text)
 	}
 }
 
 // tellForbidden leaves an Event about a right that the controller lacks. It works on for others: the right may be missing in one namespace, or for a moment.
-func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, t *temper, err error) {
+func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, m *memory, err error) {
 	var missing *store.ForbiddenError
 	now := x.store.Clock.Now()
-	switch {
-	case !errors.As(err, &missing):
-		t.forbidden = time.Time{}
+	if since(&m.forbidden, errors.As(err, &missing), now); missing == nil {
 		return
-	case t.forbidden.IsZero():
-		t.forbidden = now
 	}
 	meta, gone := x.ownerMeta(ctx, ref)
-	if gone != nil || now.Sub(t.forbidden) < patience || !x.seldom(string(meta.UID), "ControllerForbidden") {
+	if gone != nil || now.Sub(m.forbidden) < patience || !x.seldom(string(meta.UID), "ControllerForbidden") {
 		return
 	}
 	about := metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: meta.UID}

@@ -145,11 +145,11 @@ func TestARightThatTheControllerLacksForAWhileIsTold(t *testing.T) {
 	p.cache = &behind{}
 	lacks := func() {
 		err := &store.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
-		p.tellForbidden(t.Context(), p.ref, p.temper, fmt.Errorf("pod a: %w", err))
+		p.tellForbidden(t.Context(), p.ref, p.memory, fmt.Errorf("pod a: %w", err))
 	}
 	lacks()
 	clk.Step(patience - time.Second)
-	p.tellForbidden(t.Context(), p.ref, p.temper, nil)
+	p.tellForbidden(t.Context(), p.ref, p.memory, nil)
 	lacks()
 	clk.Step(patience - time.Second)
 	if lacks(); len(b.events) > 0 {

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/idalloc/idalloc/controller/internal/reconciler"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -63,20 +64,20 @@ func controlAt(namespace string, clk clock.Clock, named ...string) {
 	Expect(err).NotTo(HaveOccurred())
 	mapper, err := apiutil.NewDynamicRESTMapper(config, http)
 	Expect(err).NotTo(HaveOccurred())
-	kinds, missing, err := reconciler.KindsOf(mapper, named)
+	known, missing, err := kinds.BuiltIn().Find(mapper, named...)
 	Expect(err).NotTo(HaveOccurred())
 	var only []string
 	if namespace != "" {
 		only = []string{namespace}
 	}
-	caches, err := reconciler.CacheOptions(only, kinds)
+	caches, err := reconciler.CacheOptions(only, known)
 	Expect(err).NotTo(HaveOccurred())
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme.Scheme, Logger: GinkgoLogr, Cache: caches, Metrics: server.Options{BindAddress: "0"}, Controller: options.Controller{SkipNameValidation: new(true)},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(reconciler.Setup(ctx, mgr, config, kinds, missing, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
+	Expect(reconciler.Setup(ctx, mgr, config, known, missing, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	DeferCleanup(func() {

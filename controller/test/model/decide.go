@@ -220,8 +220,8 @@ func (*model) uid(i int, same bool) string { return fmt.Sprintf("uid-%d-%t", i, 
 // world is what decision decides on.
 func (m *model) world(view [mostPods]object, listed []decision.Lock, state assignment.State, count int) decision.World {
 	w := decision.World{
-		Owner: decision.Owner{Owner: identity.Owner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "worker"}, Namespace: "shop", Count: count, State: state, Revision: "new", Replaces: m.deployment, Limit: 1},
-		Locks: listed,
+		Owner:    decision.Owner{Owner: identity.Owner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "worker"}, Namespace: "shop", Count: count, State: state, Revision: "new", Replaces: m.deployment, Limit: 1},
+		Evidence: decision.Evidence{Locks: listed},
 	}
 	for i := range m.pods {
 		o := view[i]

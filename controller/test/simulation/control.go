@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/idalloc/idalloc/controller/internal/reconciler"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	api "github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
@@ -29,11 +30,11 @@ import (
 func Control(ctx context.Context, in world.Surroundings) error {
 	in.Config.ContentType = runtime.ContentTypeJSON // the simulated server knows nothing else
 	mapper := kindsOfCluster()
-	kinds, missing, err := reconciler.KindsOf(mapper, nil)
+	known, missing, err := kinds.BuiltIn().Find(mapper)
 	if err != nil {
 		return err
 	}
-	caches, err := reconciler.CacheOptions(nil, kinds)
+	caches, err := reconciler.CacheOptions(nil, known)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func Control(ctx context.Context, in world.Surroundings) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := reconciler.Setup(ctx, mgr, in.Config, kinds, missing, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
+	if err := reconciler.Setup(ctx, mgr, in.Config, known, missing, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
 		return err
 	}
 	ctx, cancel := ended(ctx)

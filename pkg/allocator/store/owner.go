@@ -56,14 +56,14 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 		ResourceVersion: object.ResourceVersion,
 		Annotations:     object.Annotations,
 		Terminating:     object.DeletionTimestamp != nil,
-		Controlled:      ref.Kind == ReplicaSet && metav1.GetControllerOfNoCopy(object) != nil,
+		Controlled:      ref.Is(ReplicaSet) && metav1.GetControllerOfNoCopy(object) != nil,
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		RollsNow:        rollsNow(ref, object),
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 		Pods:            object.Status.Replicas + object.Status.TerminatingReplicas + object.Status.Active + object.Status.Terminating,
 		Ready:           object.Status.ReadyReplicas + object.Status.Ready,
 	}
-	if count := kinds[ref.Kind].count(&object.Spec); count != nil {
+	if count := desired(ref, &object.Spec); count != nil {
 		o.Count = *count
 	}
 	var err error

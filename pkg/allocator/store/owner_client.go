@@ -30,14 +30,14 @@ func at(request *rest.Request, ref Ref) *rest.Request {
 }
 
 func (s *Store) getObject(ctx context.Context, ref Ref) (*Object, error) {
-	return request(ctx, ref.target(), "get", func(ctx context.Context) (*Object, error) {
+	return request(ctx, targetOf(ref), "get", func(ctx context.Context) (*Object, error) {
 		o := &Object{}
 		return o, at(s.owners.Get(), ref).Name(ref.Name).Do(ctx).Into(o)
 	})
 }
 
 func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object, error) {
-	return write(ctx, ref.target(), "patch", func(ctx context.Context) (*Object, error) {
+	return write(ctx, targetOf(ref), "patch", func(ctx context.Context) (*Object, error) {
 		o := &Object{}
 		return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
 			Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
@@ -46,7 +46,7 @@ func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object,
 
 // MayFollow returns a *ForbiddenError if a watch of the owner is forbidden. Otherwise its errors are as of Get, but never ErrGone.
 func (s *Store) MayFollow(ctx context.Context, ref Ref) error {
-	_, err := request(ctx, ref.target(), "list", func(ctx context.Context) (*Objects, error) {
+	_, err := request(ctx, targetOf(ref), "list", func(ctx context.Context) (*Objects, error) {
 		return s.ListObjects(ctx, ref, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()})
 	})
 	return err

@@ -123,7 +123,7 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 	change("another version", func(m *meta) {
 		// Whatever changes an owner changes its resourceVersion; what the generation does not show is its status.
 		m.ResourceVersion += "1"
-		if kinds[from.Kind].versioned {
+		if from.Of().Versioned {
 			m.Generation++
 		}
 	})
@@ -135,7 +135,7 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 			t.Fatalf("%s\nis accepted by an object with %s: %+v", body, what, after)
 		}
 	}
-	if !kinds[from.Kind].versioned {
+	if !from.Of().Versioned {
 		return
 	}
 	status := read

@@ -40,7 +40,7 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 	}
 	written, err := s.patchOwner(ctx, from, body)
 	if err != nil && written.UID == "" {
-		return Owner{}, s.judge(ctx, from.target(), err, from.differs)
+		return Owner{}, s.judge(ctx, targetOf(from.Ref), err, from.differs)
 	}
 	if err == nil {
 		err = kept(set, written.Record.State.Encode(), fmt.Sprintf("%s in namespace %s", from.Ref, from.Namespace))
@@ -51,7 +51,7 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 // proposalPatch sets the annotations. A status update does not change what it tests on a kind whose generation counts annotations.
 func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 	version := test("/metadata/resourceVersion", from.ResourceVersion)
-	if from.kind().versioned {
+	if from.Of().Versioned {
 		version = test("/metadata/generation", from.Generation)
 	}
 	ops := []operation{test("/metadata/uid", from.UID), version}
@@ -93,7 +93,7 @@ func (s *Store) judge(ctx context.Context, t target, refused error, differs func
 // differs returns ErrConflict if the patch that Propose made for o does not apply any more.
 func (o Owner) differs(now *metav1.PartialObjectMetadata) error {
 	moved := now.ResourceVersion != o.ResourceVersion
-	if o.kind().versioned {
+	if o.Of().Versioned {
 		moved = now.Generation != o.Generation
 	}
 	if moved || now.UID != o.UID || (now.Annotations == nil) != (o.Annotations == nil) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,15 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // getScaled reads an owner of a kind of which nothing is known but that it has the subresource scale.
 func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
-	meta, err := s.getMetadata(ctx, ref.target())
+	meta, err := s.getMetadata(ctx, targetOf(ref))
 	if err != nil {
 		return Owner{}, err
 	}
-	scale, err := request(ctx, ref.target(), "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
+	scale, err := request(ctx, targetOf(ref), "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{}, "scale")
 	})
 	if err != nil {
@@ -38,21 +38,6 @@ func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
 	}
 	o := Owner{Ref: ref, Count: int(count), Selector: selector}
 	return o.with(meta), nil
-}
-
-// Further is a kind of owner that Kubernetes does not have itself. The subresource scale of an owner counts its pods.
-type Further struct {
-	schema.GroupVersionKind
-
-	// Resource is the kind's name in paths, such as "rollouts".
-	Resource string
-	// words are what kubectl calls the kind, in small letters.
-	words []string
-}
-
-// Ref returns the Ref of an owner of the kind.
-func (f Further) Ref(namespace, name string) Ref {
-	return Ref{APIVersion: f.GroupVersion().String(), Kind: f.Kind, Namespace: namespace, Name: name, Resource: f.Resource}
 }
 
 // Further asks the API server for kinds that are named by resource and group, such as "rollouts.argoproj.io". A kind that the API server lacks is an error.
@@ -81,9 +66,8 @@ func (s *Store) further(ctx context.Context, name string) (Further, error) {
 		}
 		if i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }); i >= 0 {
 			r := list.APIResources[i]
-			return Further{
-				schema.FromAPIVersionAndKind(v.GroupVersion, r.Kind), resource, append(r.ShortNames, r.Name, r.SingularName, strings.ToLower(r.Kind)),
-			}, nil
+			gvk := schema.FromAPIVersionAndKind(v.GroupVersion, r.Kind)
+			return kinds.Scaled(gvk, resource, append(r.ShortNames, r.SingularName)...), nil
 		}
 	}
 	return Further{}, fmt.Errorf("find the kind: /apis/%s has no %s: write RESOURCE.GROUP of a kind that the cluster has, such as rollouts.argoproj.io", group, resource)
@@ -91,14 +75,7 @@ func (s *Store) further(ctx context.Context, name string) (Further, error) {
 
 // ParseFurther reads KIND/NAME, as ParseRef does, of one of these kinds. ok is false if the text names none of them.
 func ParseFurther(text, namespace string, further ...Further) (ref Ref, ok bool) {
-	kind, name, _ := strings.Cut(text, "/")
-	word, group, _ := strings.Cut(strings.ToLower(kind), ".")
-	for _, f := range further {
-		if slices.Contains(f.words, word) && cmp.Or(group, f.Group) == f.Group {
-			return f.Ref(namespace, name), name != ""
-		}
-	}
-	return Ref{}, false
+	return kinds.Kinds(further).Parse(text, namespace)
 }
 
 // discover asks what the API server has under a path of /apis.
@@ -134,7 +111,7 @@ func (s *Store) patchOwner(ctx context.Context, from Owner, body []byte) (Owner,
 		written.UID = o.UID
 		return written, err
 	}
-	meta, err := s.patchMetadata(ctx, from.target(), types.JSONPatchType, body)
+	meta, err := s.patchMetadata(ctx, targetOf(from.Ref), types.JSONPatchType, body)
 	if err != nil {
 		return Owner{}, err
 	}

@@ -33,7 +33,9 @@ func TestFurther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := func(apiVersion, kind, resource string) Ref { return Ref{apiVersion, kind, "shop", testName, resource} }
+	ref := func(apiVersion, kind, resource string) Ref {
+		return Ref{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: testName, Resource: resource}
+	}
 	rollout := ref("argoproj.io/v1", "Rollout", "rollouts")
 	for text, want := range map[string]Ref{
 		"rollout/worker": rollout, "Rollout/worker": rollout, "rollouts/worker": rollout, "ro/worker": rollout, "rollouts.argoproj.io/worker": rollout,

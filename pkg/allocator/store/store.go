@@ -95,7 +95,7 @@ type target struct {
 	namespace, name string
 }
 
-func (r Ref) target() target { return target{r.GVR(), r.Namespace, r.Name} }
+func targetOf(r Ref) target { return target{r.GVR(), r.Namespace, r.Name} }
 
 // request sends one request. Its errors are ErrGone, ErrNoAnswer, *ForbiddenError, or the server's own.
 func request[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (answer T, err error) {
@@ -134,7 +134,7 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 
 // GetWhole reads the owner with all fields, its whole status included. Errors: as of Get.
 func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
-	return s.getWhole(ctx, ref.target())
+	return s.getWhole(ctx, targetOf(ref))
 }
 
 // GetFullPod reads a pod with its status. Errors: as of GetPod.
@@ -167,7 +167,7 @@ func (s *Store) getWhole(ctx context.Context, t target) (*unstructured.Unstructu
 
 // GetMetadata reads the metadata of an object. Errors: as of Get.
 func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
-	return s.getMetadata(ctx, ref.target())
+	return s.getMetadata(ctx, targetOf(ref))
 }
 
 // GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.

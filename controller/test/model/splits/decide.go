@@ -153,7 +153,7 @@ func (m *model) podOf(k known, i int, p pod) decision.Pod {
 		if err != nil {
 			panic(err)
 		}
-		q.Words = decision.Words{ID: strconv.Itoa(int(p.id)), Count: "3", StartCount: "3", Identity: string(text)}
+		q.Published = decision.Published{ID: strconv.Itoa(int(p.id)), Count: "3", StartCount: "3", Identity: string(text)}
 	}
 	return q
 }

@@ -27,10 +27,10 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 	for _, undone := range []error{nil, fmt.Errorf("plan: %w", store.ErrNotKept), fmt.Errorf("plan: %w", store.ErrRefused)} {
 		now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
 		end := now.Add(time.Minute)
-		var k temper
+		var k memory
 		for now.Before(end) {
-			if k.damped(now) <= 0 {
-				k.proposed(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}), now, undone)
+			if k.left(now) <= 0 {
+				k.wrote(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}, Row: row(8)}), now, undone)
 				writes++
 			}
 			now = now.Add(50 * time.Millisecond)
@@ -38,11 +38,11 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 		if writes < 5 || writes > 20 {
 			t.Errorf("%v: %d writes in a minute", undone, writes)
 		}
-		if k.proposed(k.wrote, decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}), now, undone); k.damped(now) > 0 {
-			t.Errorf("%v: another map waits for %s", undone, k.damped(now))
+		if k.wrote(k.last, decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(8)}), now, undone); k.left(now) > 0 {
+			t.Errorf("%v: another map waits for %s", undone, k.left(now))
 		}
-		if k.proposed(k.wrote, decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}), now, undone); k.damped(now) > 0 {
-			t.Errorf("%v: another row waits for %s", undone, k.damped(now))
+		if k.wrote(k.last, decided(assignment.State{Slots: assignment.Slots{0: "b"}, Row: row(4)}), now, undone); k.left(now) > 0 {
+			t.Errorf("%v: another row waits for %s", undone, k.left(now))
 		}
 	}
 }
@@ -85,12 +85,12 @@ func TestAMapThatIsUndoneInEverNewWaysIsWrittenLaterEachTime(t *testing.T) {
 	} {
 		for _, err := range []error{nil, store.ErrConflict} {
 			now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
-			var k temper
-			k.proposed(whole(0), decided(whole(0)), now, nil)
+			var k memory
+			k.wrote(whole(0), decided(whole(0)), now, nil)
 			for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
-				if k.damped(now) <= 0 {
+				if k.left(now) <= 0 {
 					is, next := undoes(writes + 1)
-					k.proposed(is, decided(next), now, err)
+					k.wrote(is, decided(next), now, err)
 					writes++
 				}
 			}
@@ -104,15 +104,15 @@ func TestAMapThatIsUndoneInEverNewWaysIsWrittenLaterEachTime(t *testing.T) {
 // A peer plans, too. What it wrote stays, and no write of the controller waits for that.
 func TestAMapThatAPeerWritesIsWrittenAtOnce(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	var k temper
+	var k memory
 	state := assignment.State{Slots: assignment.Slots{}}
 	for i := range 20 {
 		state.Slots = maps.Clone(state.Slots)
 		state.Slots[2*i] = fmt.Sprintf("peer-%d", i)
 		next := assignment.State{Slots: maps.Clone(state.Slots)}
 		next.Slots[2*i+1] = fmt.Sprintf("gated-%d", i)
-		if k.proposed(state, decided(next), now, nil); k.damped(now) > 0 {
-			t.Fatalf("after %d writes of a peer the map waits for %s", i, k.damped(now))
+		if k.wrote(state, decided(next), now, nil); k.left(now) > 0 {
+			t.Fatalf("after %d writes of a peer the map waits for %s", i, k.left(now))
 		}
 		state, now = next, now.Add(time.Second)
 	}
@@ -122,10 +122,10 @@ func TestAMapThatAPeerWritesIsWrittenAtOnce(t *testing.T) {
 // Two controllers that disagree do the same. What says something else comes at once, and so does a write on another pod.
 func TestWhatIsUndoneAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
 	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
-	var k temper
+	var k memory
 	pod := &podMeta{}
 	for end := now.Add(time.Minute); now.Before(end); now = now.Add(50 * time.Millisecond) {
-		if a := k.attempt("a", stepCount); a.left(pod, "id 0 of 3", now) <= 0 {
+		if a := k.backoff("a", stepCount); a.left(pod, "id 0 of 3", now) <= 0 {
 			a.accepted("id 0 of 3", now)
 			writes++
 		}
@@ -133,11 +133,11 @@ func TestWhatIsUndoneAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
 	if writes < 5 || writes > 20 {
 		t.Errorf("%d writes in a minute", writes)
 	}
-	if left := k.attempt("a", stepCount).left(pod, "id 0 of 4", now); left > 0 {
+	if left := k.backoff("a", stepCount).left(pod, "id 0 of 4", now); left > 0 {
 		t.Errorf("a new count is told in %s", left)
 	}
 	for key, of := range map[types.UID]step{"a": stepTake, "b": stepCount} {
-		if left := k.attempt(key, of).left(pod, "id 0 of 3", now); left > 0 {
+		if left := k.backoff(key, of).left(pod, "id 0 of 3", now); left > 0 {
 			t.Errorf("pod %s, %s: it is written in %s", key, of, left)
 		}
 	}
@@ -150,7 +150,7 @@ func TestAWriteThatFailsIsTriedAgainLaterEachTime(t *testing.T) {
 		store.ErrRefused: {10, 30}, store.ErrAmbiguous: {10, 30}, store.ErrConflict: {10, 30},
 	} {
 		now, tries, last := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0, time.Time{}
-		var a attempt
+		var a backoff
 		for end := now.Add(90 * time.Second); now.Before(end); now = now.Add(10 * time.Millisecond) {
 			pod := &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(tries)}}
 			if a.left(pod, "", now) > 0 {
@@ -166,7 +166,7 @@ func TestAWriteThatFailsIsTriedAgainLaterEachTime(t *testing.T) {
 			t.Errorf("%v: %d tries in 90 seconds, refused: %v", err, tries, a.refused())
 		}
 	}
-	var a attempt
+	var a backoff
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	old, changed := &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}
 	if a.failed(old, store.ErrConflict, now); a.left(old, "", now) <= 0 || a.left(changed, "", now) > 0 || a.refused() {
@@ -177,12 +177,12 @@ func TestAWriteThatFailsIsTriedAgainLaterEachTime(t *testing.T) {
 // Another write came first. The owner is read, and the plan is written at once.
 func TestAConflictIsNoReasonToWriteTheMapLater(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	var k temper
+	var k memory
 	for range 3 {
-		k.proposed(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}}), now, store.ErrConflict)
+		k.wrote(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}}), now, store.ErrConflict)
 	}
-	if k.damped(now) > 0 {
-		t.Errorf("the map waits for %s", k.damped(now))
+	if k.left(now) > 0 {
+		t.Errorf("the map waits for %s", k.left(now))
 	}
 }
 
@@ -195,23 +195,23 @@ func decided(next assignment.State) (d decision.Decision) {
 // are not to wait for long.
 func TestPodsThatFailShareWritesOfTheMap(t *testing.T) {
 	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), []time.Duration{}
-	var k temper
+	var k memory
 	for after := time.Duration(0); after < time.Minute; after += 50 * time.Millisecond {
 		if k.failing.Left(now.Add(after)) > 0 {
 			continue
 		}
 		d := decided(assignment.State{Slots: assignment.Slots{len(writes): "a"}})
 		d.Failing = true
-		k.proposed(k.wrote, d, now.Add(after), nil)
-		if writes = append(writes, after); k.damped(now.Add(after)) > 0 {
-			t.Errorf("what concerns other pods waits for %s", k.damped(now.Add(after)))
+		k.wrote(k.last, d, now.Add(after), nil)
+		if writes = append(writes, after); k.left(now.Add(after)) > 0 {
+			t.Errorf("what concerns other pods waits for %s", k.left(now.Add(after)))
 		}
 	}
 	if len(writes) < 5 || len(writes) > 20 || writes[4] > 2*time.Second {
 		t.Errorf("writes in a minute: %s", writes)
 	}
 	now = now.Add(time.Hour)
-	if k.proposed(k.wrote, decided(assignment.State{}), now, nil); k.failing.Left(now) > 0 {
+	if k.wrote(k.last, decided(assignment.State{}), now, nil); k.failing.Left(now) > 0 {
 		t.Error("a pod that fails for once waits, because another one got an id")
 	}
 }
@@ -221,8 +221,8 @@ func TestAPodWithAHugeGracePeriodIsNotLostAtOnce(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	grace := int64(math.MaxInt64/time.Second) + 1
 	w := decision.World{Now: now, Pods: []decision.Pod{{Pod: proposal.Pod{Name: "a", UID: "a", Terminating: true}}}}
-	var k temper
-	k.ends(&w, map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{DeletionGracePeriodSeconds: &grace}}})
+	var k memory
+	k.rollout.ends(&w, map[string]*podMeta{"a": {ObjectMeta: metav1.ObjectMeta{DeletionGracePeriodSeconds: &grace}}})
 	if !w.Pods[0].LostAt.After(now) {
 		t.Errorf("lost at %s, deleted at %s with %d s of grace", w.Pods[0].LostAt, now, grace)
 	}

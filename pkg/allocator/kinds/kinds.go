@@ -1,0 +1,229 @@
+// Package kinds says which kinds of objects can be owners, and in what they differ. It is the one list of them: ClusterRoles, policies, injection and
+// docs/architecture.md are tested against it.
+//
+// A kind is a group and a kind together. Its version does not matter.
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// The kinds that everybody has.
+const (
+	Deployment  = "Deployment"
+	StatefulSet = "StatefulSet"
+	ReplicaSet  = "ReplicaSet"
+	Job         = "Job"
+
+	// Any lists them for a sentence.
+	Any = Deployment + ", " + StatefulSet + ", " + ReplicaSet + " or " + Job
+)
+
+// Count says where the number of pods stands.
+type Count int
+
+// The places.
+const (
+	ByReplicas    Count = iota // spec.replicas
+	ByParallelism              // spec.parallelism
+	ByScale                    // the subresource scale
+)
+
+// Ordinals says where a pod has its index.
+type Ordinals int
+
+// The places.
+const (
+	NoOrdinals        Ordinals = iota
+	ByPodIndex                 // a StatefulSet's
+	ByCompletionIndex          // an Indexed Job's
+)
+
+// Kind is a kind of owner with all in which it differs from others.
+type Kind struct {
+	schema.GroupVersionKind
+
+	// Resource is the kind's name in paths, such as "rollouts".
+	Resource string
+	// Words are what else kubectl calls the kind, in small letters.
+	Words []string
+	// Count and Ordinals say where counts and indices stand.
+	Count    Count
+	Ordinals Ordinals
+	// Condemns says that Kubernetes removes the pods whose index is none of those that the owner has.
+	Condemns bool
+	// Rolls says that the kind replaces its pods by revisions, that each revision is a ReplicaSet, and that its status counts their progress. Then pods of a
+	// new revision may ask pods of an old one for their slots.
+	Rolls bool
+	// OverSets says that ReplicaSets may stand between the owner and its pods.
+	OverSets bool
+	// Versioned says that the generation grows with every change of the spec or the annotations. Then a write compares the generation, so that a status
+	// update does not make it fail.
+	Versioned bool
+}
+
+// Ref names an owner of the kind.
+func (k Kind) Ref(namespace, name string) Ref {
+	r := Ref{APIVersion: k.GroupVersion().String(), Kind: k.Kind, Namespace: namespace, Name: name}
+	if k.Count == ByScale {
+		r.Resource = k.Resource
+	}
+	return r
+}
+
+// called reports whether a word of kubectl's, in small letters, with a group or without, names the kind.
+func (k Kind) called(word, group string) bool {
+	return word != "" && (word == k.Resource || strings.EqualFold(word, k.Kind) || slices.Contains(k.Words, word)) &&
+		(group == "" || group == k.Group || group == k.Version+"."+k.Group)
+}
+
+// Kinds are kinds that are known. Of two with one name, the first one is meant by it.
+type Kinds []Kind
+
+var builtIn = Kinds{ //nolint:gochecknoglobals // a constant that Go cannot express
+	{GroupVersionKind: apps(Deployment), Resource: "deployments", Words: []string{"deploy"}, Rolls: true, OverSets: true, Versioned: true},
+	{GroupVersionKind: apps(StatefulSet), Resource: "statefulsets", Words: []string{"sts"}, Ordinals: ByPodIndex, Condemns: true},
+	{GroupVersionKind: apps(ReplicaSet), Resource: "replicasets", Words: []string{"rs"}},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: Job}, Resource: "jobs",
+		Count: ByParallelism, Ordinals: ByCompletionIndex,
+	},
+}
+
+func apps(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
+}
+
+// BuiltIn returns the kinds that every cluster has, and further ones.
+func BuiltIn(further ...Kind) Kinds { return append(slices.Clip(builtIn), further...) }
+
+// Scaled returns a further kind, of which nothing is known but that it has the subresource scale.
+func Scaled(gvk schema.GroupVersionKind, resource string, words ...string) Kind {
+	return Kind{GroupVersionKind: gvk, Resource: resource, Words: words, Count: ByScale, OverSets: true}
+}
+
+// Find returns these kinds and those with names such as "rollouts.argoproj.io". missing are those that the cluster does not have, or that it cannot tell
+// about now. Errors: a name is not one of a resource and its group.
+func (k Kinds) Find(mapper meta.RESTMapper, names ...string) (all Kinds, missing []string, err error) {
+	for _, name := range names {
+		resource, group, whole := strings.Cut(name, ".")
+		if !whole || resource == "" || group == "" {
+			return nil, nil, fmt.Errorf("--kind %q: write RESOURCE.GROUP, such as rollouts.argoproj.io", name)
+		}
+		gvk, err := mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: resource})
+		if err != nil {
+			missing = append(missing, name)
+		} else if _, known := k.Of(gvk.GroupKind()); !known {
+			k = append(slices.Clip(k), Scaled(gvk, resource))
+		}
+	}
+	return k, missing, nil
+}
+
+// Of returns the kind with this group and name.
+func (k Kinds) Of(of schema.GroupKind) (Kind, bool) {
+	i := slices.IndexFunc(k, func(k Kind) bool { return k.GroupKind() == of })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return k[i], true
+}
+
+// Ref returns the Ref of an object. known is false if objects of its kind cannot be owners.
+func (k Kinds) Ref(apiVersion, kind, namespace, name string) (ref Ref, known bool) {
+	is, known := k.Of(schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind())
+	if !known {
+		return Ref{}, false
+	}
+	return is.Ref(namespace, name), true
+}
+
+// Above returns the owner of the pods of a ReplicaSet with this controller. One that nothing controls is the owner itself. One that an unknown kind controls
+// has none: that makes a ReplicaSet for each revision, and each would count from 0.
+func (k Kinds) Above(set Ref, controller *metav1.OwnerReference) (top Ref, known bool) {
+	if controller == nil {
+		return set, true
+	}
+	top, known = k.Ref(controller.APIVersion, controller.Kind, set.Namespace, controller.Name)
+	if !known || !top.OverSets() {
+		return Ref{}, false
+	}
+	return top, true
+}
+
+// Parse reads KIND/NAME in the forms that kubectl accepts: deployment/worker, deploy/worker, deployments.apps/worker.
+func (k Kinds) Parse(text, namespace string) (ref Ref, known bool) {
+	kind, name, _ := strings.Cut(text, "/")
+	word, group, _ := strings.Cut(strings.ToLower(kind), ".")
+	i := slices.IndexFunc(k, func(k Kind) bool { return k.called(word, group) })
+	if i < 0 || name == "" || strings.Contains(name, "/") {
+		return Ref{}, false
+	}
+	return k[i].Ref(namespace, name), true
+}
+
+// Ref names an owner.
+type Ref struct {
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+	// Resource is empty for the kinds that everybody has. For another one, it is the name in paths, such as "rollouts".
+	Resource string
+}
+
+// String returns "Deployment/worker", or "Rollout.argoproj.io/worker", as identity.Owner does.
+func (r Ref) String() string { return r.Owner().String() }
+
+// groupKind is the group and kind of r.
+func (r Ref) groupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
+}
+
+// Of returns in what r's kind differs from others. Objects of a kind that nobody knows have the zero Kind.
+func (r Ref) Of() Kind {
+	if r.Resource != "" {
+		return Scaled(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), r.Resource)
+	}
+	k, _ := builtIn.Of(r.groupKind())
+	return k
+}
+
+// Is reports whether r is of this one of the kinds that everybody has.
+func (r Ref) Is(kind string) bool { return r.Kind == kind && r.Resource == "" && r.Of().Kind == kind }
+
+// Names reports whether an owner reference has the group, kind and name of r.
+func (r Ref) Names(o *metav1.OwnerReference) bool {
+	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind() == r.groupKind() && o.Name == r.Name
+}
+
+// Owner returns r in the form in which programs see it.
+func (r Ref) Owner() identity.Owner {
+	return identity.Owner{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name}
+}
+
+// GVR returns the resource of r's kind.
+func (r Ref) GVR() schema.GroupVersionResource {
+	k := r.Of()
+	return k.GroupVersion().WithResource(cmp.Or(r.Resource, k.Resource))
+}
+
+// Rolls reports whether the kind replaces its pods by revisions, so that their slots may be handed over.
+func (r Ref) Rolls() bool { return r.Of().Rolls }
+
+// OverSets reports whether ReplicaSets may stand between the owner and its pods: of a further kind that is not known.
+func (r Ref) OverSets() bool { return r.Of().OverSets }
+
+// IsReplicaSet reports whether a controller is a ReplicaSet of Kubernetes. It is false for nil.
+func IsReplicaSet(controller *metav1.OwnerReference) bool {
+	return controller != nil && schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind() == schema.GroupKind{Group: "apps", Kind: ReplicaSet}
+}
