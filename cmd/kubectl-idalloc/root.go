@@ -35,7 +35,7 @@ func newRoot() *cobra.Command {
 	}
 	g.Bind(root.PersistentFlags())
 	root.AddCommand(newGet(g), g.ofUsers(commands.NewVerify(g.program())), newExplain(g), newTop(g), g.ofUsers(commands.NewGC(g.program())),
-		newEnable(g), newRelease(g), newInject(), newCheck(g),
+		newEnable(g), newRelease(g), newInject(), newCheck(g), newObserve(g),
 		commands.NewVersion("kubectl-idalloc", version, formats()))
 	cli.Program(root, version)
 	g.completeFlags(root)

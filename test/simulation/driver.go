@@ -22,8 +22,8 @@ import (
 
 // figures sum histories up.
 type figures struct {
-	histories, steps int
-	virtual, took    time.Duration
+	histories, steps, conform int
+	virtual, took             time.Duration
 	// busy is the processor time that the programs used.
 	busy   time.Duration
 	faults map[string]int
@@ -38,6 +38,7 @@ func (f *figures) add(r Result) {
 	f.sums[r.Seed] = r.Sum
 	f.histories++
 	f.steps += r.Steps
+	f.conform += r.Conform
 	f.virtual += r.Virtual
 	for name, n := range r.Faults {
 		f.faults[name] += n
@@ -53,8 +54,8 @@ func (f *figures) String() string {
 	if f.busy > 0 {
 		speed += fmt.Sprintf("; %.0f per minute of a processor", float64(f.steps)/f.busy.Minutes())
 	}
-	return fmt.Sprintf("%d histories, %d steps in %s (%s), %s of virtual time, %d violations\nfaults:\n%s",
-		f.histories, f.steps, f.took.Round(time.Millisecond), speed, f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
+	return fmt.Sprintf("%d histories, %d steps, %d of the proof, in %s (%s), %s of virtual time, %d violations\nfaults:\n%s",
+		f.histories, f.steps, f.conform, f.took.Round(time.Millisecond), speed, f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
 }
 
 // again is the command that plays the history again.

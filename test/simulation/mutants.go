@@ -123,7 +123,7 @@ func (s *Suite) huntIn(ctx context.Context, m mutant, root, dir string, flags ..
 		return caught{}, err
 	}
 	return catch(ctx, program, options{
-		seeds: s.mutantSeeds, first: s.first, patience: endless, pass: append([]string{"-faults=" + m.faults, "-profile=" + m.profile}, flags...),
+		seeds: s.mutantSeeds, first: s.first, patience: endless, pass: append([]string{"-faults=" + m.faults, "-profile=" + m.profile, "-proof=" + strconv.FormatBool(s.proof)}, flags...),
 	})
 }
 

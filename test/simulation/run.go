@@ -21,11 +21,13 @@ type Result struct {
 	Sum     uint64        `json:"sum"`
 	Virtual time.Duration `json:"virtual"`
 	// Healed is when the faults ended.
-	Healed     time.Duration  `json:"healed"`
-	Violations []string       `json:"violations"`
-	Faults     map[string]int `json:"faults"`
-	List       []faults.Fault `json:"list"`
-	About      string         `json:"about"`
+	Healed     time.Duration `json:"healed"`
+	Violations []string      `json:"violations"`
+	// Conform is how many steps of test/proof the history has.
+	Conform int            `json:"conform"`
+	Faults  map[string]int `json:"faults"`
+	List    []faults.Fault `json:"list"`
+	About   string         `json:"about"`
 	// Kept are the indexes of the faults that are enough, after shrinking.
 	Kept []string `json:"kept,omitempty"`
 	// Names are the kinds or families of faults that it was drawn from, empty for all.
@@ -84,7 +86,13 @@ func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, t
 	w.ShutDown()
 	result := Result{
 		Seed: seed, Steps: w.Steps, Lines: w.Lines, Virtual: w.Now(), Faults: w.Faults, List: list,
-		Sum: w.Sum(), Command: s.Command, Names: names, Healed: faulty + p.After, About: about,
+		Sum: w.Sum(), Command: s.Command, Names: names, Healed: faulty + p.After, About: about, Conform: h.proof.Steps(),
+	}
+	if s.proof {
+		for _, v := range h.proof.Only() {
+			result.Violations = append(result.Violations, v.String())
+		}
+		return result
 	}
 	for _, v := range h.judge.Violations() {
 		result.Violations = append(result.Violations, v.String())
@@ -99,6 +107,7 @@ func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, t
 type playing struct {
 	world *world.World
 	judge *checks.Judge
+	proof *checks.Conformance
 }
 
 func newPlaying(seed uint64, p profile.Profile, trace io.Writer, chronicle *Chronicle) playing {
@@ -107,7 +116,8 @@ func newPlaying(seed uint64, p profile.Profile, trace io.Writer, chronicle *Chro
 	if chronicle != nil {
 		w.Onlook = func() { chronicle.look(w) }
 	}
-	return playing{world: w, judge: checks.New(w)}
+	judge := checks.New(w)
+	return playing{world: w, judge: judge, proof: checks.NewConformance(judge)}
 }
 
 // draw draws what a history is about.

@@ -40,7 +40,7 @@ type Suite struct {
 	minutes                                         float64
 	faults, profile, only, history, report, results string
 	mutants                                         string
-	exact, catch, shrink, hints                     bool
+	exact, catch, shrink, hints, proof              bool
 }
 
 // Bind adds the flags.
@@ -58,6 +58,7 @@ func (s *Suite) Bind(f *flag.FlagSet) {
 	f.BoolVar(&s.exact, "exact", !raceEnabled, "play in programs that are built with an overlay of Go's runtime, so that a seed gives one history")
 	f.IntVar(&s.workers, "workers", 0, "how many programs play at once; 0 is one for each processor")
 	f.StringVar(&s.results, "results", "", "write a line of JSON per seed into this file")
+	f.BoolVar(&s.proof, "proof", false, "count only steps that the protocol does not allow as violations")
 	f.BoolVar(&s.catch, "catch", false, "stop at the first violation")
 	f.BoolVar(&s.shrink, "shrink", true, "leave out faults for as long as a seed still breaks a promise")
 	f.StringVar(&s.mutants, "mutants", "", "hunt these mutants, separated by commas, or all")
@@ -98,6 +99,7 @@ func (s *Suite) Simulation(t *testing.T) {
 		seeds: s.defaultSeeds(), first: s.first, seed: s.seed, minutes: s.minutes, workers: cmp.Or(s.workers, runtime.GOMAXPROCS(0)),
 		pass: []string{
 			"-faults=" + s.faults, "-profile=" + s.profile, "-only=" + s.only, "-history=" + s.history, "-report=" + s.report, "-shrink=" + strconv.FormatBool(s.shrink),
+			"-proof=" + strconv.FormatBool(s.proof),
 		},
 		failed: func(r Result) { t.Error(r.failure()) }, progress: func(so string) { t.Log(so) },
 	})

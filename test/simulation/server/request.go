@@ -32,6 +32,9 @@ func (r *Request) Writes() bool {
 // IsLaterPage reports whether the request is for a later page of a list.
 func (r *Request) IsLaterPage() bool { return r.query.Get("continue") != "" }
 
+// Selector returns the labels that a list asks for.
+func (r *Request) Selector() string { return r.query.Get("labelSelector") }
+
 // Client is who makes requests.
 type Client interface {
 	// String tells clients apart.

@@ -125,6 +125,9 @@ func New(in Host, as Settings) *Server {
 // CountFrom has later writes get resourceVersions after this one. Call it before there are watches.
 func (s *Server) CountFrom(rv int64) { s.rv, s.oldest = rv, rv }
 
+// Newest is the resourceVersion of the last write.
+func (s *Server) Newest() int64 { return s.rv }
+
 // Get returns an object as it is now, nil if there is none.
 func (s *Server) Get(resource, name string) *Version {
 	if v := s.current[resource][name]; v.Exists() {

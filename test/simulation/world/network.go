@@ -256,9 +256,12 @@ func (w *World) accepts(p *Process) bool {
 
 // serve has the server carry a request out.
 func (w *World) serve(c *Call) server.Answer {
-	w.Serving, w.Sent, w.Evicting = c.Process, c.sent, c.Evicts
-	defer func() { w.Serving, w.Sent, w.Evicting = nil, 0, false }()
+	w.Serving, w.Request, w.Sent, w.Evicting = c.Process, c.Request, c.sent, c.Evicts
+	defer func() { w.Serving, w.Request, w.Sent, w.Evicting = nil, nil, 0, false }()
 	a := w.Server.Serve(c.Request)
+	if w.Answered != nil {
+		w.Answered(c.Process, c.Request, a)
+	}
 	if c.Verb == "list" && c.Resource == object.Pods {
 		w.tell(aListServed, c.Process)
 	}

@@ -34,6 +34,8 @@ type World struct {
 	Victim string
 	// Onlook, if it is not nil, is called whenever something happened.
 	Onlook func()
+	// Answered, if it is not nil, is told of each request that the server has carried out.
+	Answered func(p *Process, r *server.Request, a server.Answer)
 
 	// Controller is the code of idalloc-controller, nil without it.
 	Controller Controller
@@ -47,6 +49,7 @@ type World struct {
 	Forbidden []string
 	refused   map[Account]time.Duration // since when an agent's writes are refused
 	Serving   *Process                  // whose request is carried out
+	Request   *server.Request           // that one
 	Evicting  bool                      // it is for an eviction
 	Sent      int                       // the number of that request: it grows with each that is sent
 

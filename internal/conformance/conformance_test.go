@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idalloc/idalloc/test/conformance"
+	"github.com/idalloc/idalloc/internal/conformance"
 )
 
-// history is one of those that test/proof prints: python3 -B test/proof/prove.py take gated >test/conformance/testdata/histories.txt
+// history is one of those that test/proof prints: python3 -B test/proof/prove.py take gated >internal/conformance/testdata/histories.txt
 type history struct {
 	name  string
 	steps []conformance.Step

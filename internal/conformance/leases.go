@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"slices"
+	"time"
+)
+
+// lease is a version of a Lease.
+type lease struct {
+	holder *pod
+	locks  []string
+	until  time.Duration
+}
+
+// needsOfLease are the conditions of a write of a Lease: p has it then, or none if p is nil.
+func (c *Checker) needsOfLease(s Step, p *pod) []need {
+	l := c.leases[s.Lease]
+	if l.holder == nil {
+		return nil
+	}
+	if l.holder == p || p == nil && s.At < l.until {
+		return []need{{"its work stays locked", !l.holder.worksOn(l.locks, s.Receipt.Locks)}}
+	}
+	return []need{{"it is free, its own, or expired", s.At >= l.until}, {"the work ends in time", !l.holder.worksOn(l.locks, nil)}}
+}
+
+func (c *Checker) secures(s Step, p *pod) {
+	l := c.leases[s.Lease]
+	if l.holder != nil && (l.holder != p || s.At >= l.until) {
+		clear(l.holder.leased)
+	}
+	if p == nil {
+		delete(c.leases, s.Lease)
+		return
+	}
+	c.leases[s.Lease] = lease{p, s.Receipt.Locks, s.Until}
+	for x := range p.leased {
+		if !has(s.Receipt.Locks, x) {
+			delete(p.leased, x)
+		}
+	}
+	if s.Thing != "" { // no other Lease locks this slot
+		p.lease(s.Thing)
+	}
+}
+
+// hasLease reports whether a Lease that is not over locks the thing for the pod.
+func (c *Checker) hasLease(p *pod, x string, at time.Duration) bool {
+	for _, l := range c.leases {
+		if l.holder == p && at < l.until && has(l.locks, x) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Checker) othersLease(p *pod, x string, at time.Duration) bool {
+	for _, l := range c.leases {
+		if l.holder != p && at < l.until && has(l.locks, x) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pod) lease(x string) {
+	if p.leased == nil {
+		p.leased = map[string]bool{}
+	}
+	p.leased[x] = true
+}
+
+// worksOn reports whether the pod works on some of what a Lease locked, and does not lock any more.
+func (p *pod) worksOn(before, now []string) bool {
+	return slices.ContainsFunc(before, func(x string) bool { return p.works[x] && !has(now, x) })
+}

@@ -1,0 +1,407 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// Author is who writes.
+type Author int
+
+// The authors.
+const (
+	// Another is a writer other than idalloc.
+	Another Author = iota
+	Process
+	Controller
+)
+
+// Write is what is known of a write besides what it stored.
+type Write struct {
+	By Author
+	// Process tells the processes of a pod apart.
+	Process string
+	// Patch is what was sent. What admission made of it is another writer's.
+	Patch Patch
+	// At is when it was stored.
+	At time.Duration
+}
+
+// List is an answer to a list of pods.
+type List struct {
+	// By is the UID of the pod whose process asked, empty for a controller, and Process which process of it.
+	By, Process string
+	Version     int64
+	// Newest says that nothing was stored since. Slots says that only receipts of some slots were asked for.
+	Newest, Slots bool
+	Pods          []*metav1.ObjectMeta
+}
+
+// Recorder writes what was stored, listed and worked on as steps, and has the Checker judge them.
+type Recorder struct {
+	Checker
+
+	// Refused is told of each step that the protocol does not allow, and Assumed of each that breaks one of its assumptions.
+	Refused, Assumed func(s Step, err error)
+	// Steps counts the steps that were allowed.
+	Steps int
+
+	seen map[string]*seen
+}
+
+// seen is what the Recorder knows of a pod.
+type seen struct {
+	words     words
+	id        string
+	process   string
+	processes []string
+	works     map[string]int64
+}
+
+// words are what others read of a pod's lock. Of the receipt it is the name of its bytes.
+type words struct{ receipt, id, owner string }
+
+func wordsOf(pod *metav1.ObjectMeta) words {
+	text := pod.Annotations[receipt.Key]
+	if text != "" {
+		text = idOf(text)
+	}
+	return words{text, pod.Labels[receipt.IDLabel], pod.Labels[receipt.OwnerLabel]}
+}
+
+// Pod takes in a version of a pod.
+func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
+	uid, version := string(pod.UID), versionOf(pod)
+	now, id := wordsOf(pod), pod.Annotations[idKey]
+	p := r.of(uid, pod.Labels[receipt.AssignLabel] == receipt.ByController)
+	known := r.seen[uid]
+	if w.By == Process {
+		r.Asks(uid, w.Process)
+	}
+	if now != known.words {
+		w.Patch.Version = w.Patch.Version || w.Patch.Text && known.words.receipt == "" // what locks nothing may come back
+		if w.Patch.Receipt == "" || idOf(w.Patch.Receipt) != now.receipt || hidden(pod) {
+			w.By = Another
+		}
+		before := known.words
+		if known.words = now; w.By != Another {
+			r.receipt(p, ReceiptOf(pod), w, w.By == Process && w.Process != known.process, version)
+		} else {
+			r.foreign(p, ReceiptOf(pod), before, now, version)
+		}
+	}
+	if id == known.id {
+		return
+	}
+	known.id = id
+	r.id(p, pod, w.By)
+}
+
+// of returns what the Checker knows of a pod, which may be new.
+func (r *Recorder) of(uid string, gated bool) *pod {
+	if r.pods[uid] == nil {
+		r.Add(uid, idOf(""), gated)
+		if r.seen == nil {
+			r.seen = map[string]*seen{}
+		}
+		r.seen[uid] = &seen{}
+	}
+	return r.pods[uid]
+}
+
+// foreign takes in what another writer made of a receipt. Its bytes may come back, so it has a name of its own. Those of a receipt whose labels alone
+// changed stand on.
+func (r *Recorder) foreign(p *pod, next Receipt, before, now words, version int64) {
+	mark := comesBack
+	if before.receipt == now.receipt {
+		mark = relabelled
+	}
+	next.ID += mark + strconv.FormatInt(version, 10)
+	s := Step{Do: Foreign, Pod: p.uid, Receipt: next, Version: version}
+	r.take(s)
+	if before.receipt != "" && (before.id != now.id || before.owner != now.owner) {
+		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: it leaves the two labels", Foreign, p.uid, ErrRefused))
+	}
+}
+
+// The marks of receipts of other writers.
+const comesBack, relabelled = "@", "~"
+
+// bytesOf returns the receipt that has the bytes of another one.
+func bytesOf(id string) string {
+	if i := strings.IndexAny(id, comesBack+relabelled); i >= 0 {
+		return id[:i]
+	}
+	return id
+}
+
+// receipt takes in a receipt that its writer has written.
+func (r *Recorder) receipt(p *pod, next Receipt, w Write, former bool, version int64) {
+	switch {
+	case w.Patch.Version, w.Patch.Text && !strings.Contains(p.receipt.ID, comesBack):
+		next.Tests = p.receipt.ID
+	case w.Patch.Text:
+		next.Tests = bytesOf(p.receipt.ID)
+	}
+	do := T2
+	switch {
+	case w.By == Controller && next.Begun:
+		do = Begin
+	case w.By == Controller && len(next.Locks) > 0:
+		do = Locks
+	case w.By == Controller:
+		do = Withdraw
+	case len(next.Locks) == 0:
+		do = Give
+	}
+	r.take(Step{Do: do, Pod: p.uid, Receipt: next, Showed: next.Tests, Former: former, At: w.At})
+	r.take(Step{Do: Arrives, Pod: p.uid, Receipt: next, Stands: next, Version: version, At: w.At})
+}
+
+// idKey is the annotation from which the program of a gated pod reads its id.
+const idKey = "idalloc.dev/id"
+
+// id takes in what the annotation of a gated pod says from now on.
+func (r *Recorder) id(p *pod, pod *metav1.ObjectMeta, by Author) {
+	owner, _ := receipt.Anywhere(pod)
+	var ids []string
+	if id, err := strconv.Atoi(pod.Annotations[idKey]); err == nil {
+		ids = []string{Slot(pod.Namespace, assignment.OwnerLabelValue(owner.Owner), id)}
+	}
+	switch {
+	case !p.gated || len(ids) == 1 && p.ids[ids[0]]:
+	case by == Controller && len(ids) > 0:
+		r.take(Step{Do: Publish, Pod: p.uid, Thing: ids[0]})
+	default:
+		r.take(Step{Do: ForeignID, Pod: p.uid, IDs: ids})
+	}
+}
+
+// Ended takes in that a pod object vanished, or says that the pod ended.
+func (r *Recorder) Ended(uid string) {
+	if p := r.pods[uid]; p != nil && !p.gone {
+		r.take(Step{Do: End, Pod: uid})
+	}
+}
+
+// Asks takes in that a process of a pod did something. A process is new if no other one of the pod had its name.
+func (r *Recorder) Asks(uid, process string) {
+	known := r.seen[uid]
+	if known == nil || slices.Contains(known.processes, process) {
+		return
+	}
+	if known.process, known.processes = process, append(known.processes, process); len(known.processes) > 1 {
+		r.take(Step{Do: Restart, Pod: uid})
+	}
+}
+
+// Listed takes in an answer to a list: it is a T3 of all things that it shows one lock of.
+func (r *Recorder) Listed(l List) {
+	locks := map[string][]Receipt{}
+	if l.By != "" {
+		r.Asks(l.By, l.Process)
+	}
+	receipts := map[*metav1.ObjectMeta]Receipt{}
+	for _, pod := range l.Pods {
+		if p := r.pods[string(pod.UID)]; p == nil || p.gone {
+			continue
+		}
+		is := ReceiptOf(pod)
+		receipts[pod] = is
+		for _, x := range is.Locks {
+			locks[x] = append(locks[x], is)
+		}
+	}
+	for _, pod := range l.Pods {
+		is, uid := receipts[pod], string(pod.UID)
+		if r.pods[uid] == nil || l.By != "" && l.By != uid {
+			continue
+		}
+		id := r.pods[uid].receipt.ID
+		if bytesOf(id) != is.ID {
+			id = is.ID
+		}
+		for _, x := range is.Locks {
+			others := func(other Receipt) bool { return other.Pod != uid && (!other.Strict || !is.Strict) }
+			if l.Slots && every(x) != "" || !l.Newest && slices.ContainsFunc(slices.Concat(locks[x], locks[every(x)]), others) {
+				continue
+			}
+			_ = r.try(Step{Do: T3, Pod: uid, Thing: x, Showed: id, Version: l.Version, Former: !l.Newest})
+		}
+	}
+}
+
+// ListedLeases takes in that a process of a pod got a list of Leases.
+func (r *Recorder) ListedLeases(uid string, at time.Duration) {
+	if p := r.pods[uid]; p != nil {
+		for _, x := range p.receipt.Locks {
+			_ = r.try(Step{Do: ShowsLeases, Pod: uid, Thing: x, At: at})
+		}
+	}
+}
+
+// Lease takes in a version of a Lease: who holds it, what it locks, and when it is over. An empty holder has let it go.
+func (r *Recorder) Lease(name, holder string, by Author, locks []string, at, until time.Duration) {
+	if holder != "" {
+		r.of(holder, false)
+	}
+	slot := ""
+	if i := slices.IndexFunc(locks, func(x string) bool { return every(x) == "" }); i >= 0 {
+		slot = locks[i]
+	}
+	s := Step{Do: Secure, Pod: holder, Lease: name, Receipt: Receipt{Locks: locks}, Thing: slot, At: at, Until: until}
+	if before := r.leases[name].holder; by == Another && before != nil && before.uid != holder && at < r.leases[name].until {
+		r.expose(before, Step{Do: Secure, Pod: before.uid, Lease: name, Receipt: s.Receipt}, fmt.Errorf("%s of pod %s: %w: A3: a Lease whose time is not over stays", Secure, before.uid, ErrRefused))
+		r.do(s, r.pods[holder])
+		return
+	}
+	r.take(s)
+}
+
+// Works takes in what all work of a pod is about at this moment, with its tokens.
+func (r *Recorder) Works(uid string, things map[string]int64, at time.Duration) {
+	p := r.of(uid, false)
+	known := r.seen[uid]
+	for _, x := range slices.Sorted(maps.Keys(known.works)) {
+		if _, still := things[x]; !still {
+			r.take(Step{Do: Stop, Pod: uid, Thing: x, At: at})
+		}
+	}
+	for _, x := range slices.Sorted(maps.Keys(things)) {
+		if token, worked := known.works[x]; worked && token == things[x] {
+			continue
+		}
+		r.beside(p, x, things[x])
+		do := Work
+		if p.gated {
+			do = Container
+		}
+		r.take(Step{Do: do, Pod: uid, Thing: x, Token: things[x], At: at})
+	}
+	known.works = maps.Clone(things)
+}
+
+// beside reports the other pods that work on what the pod begins to work on.
+func (r *Recorder) beside(p *pod, x string, token int64) {
+	for _, q := range r.work[x] {
+		if q != p && !r.excused(p, q) {
+			r.Refused(Step{Do: Work, Pod: p.uid, Thing: x, Token: token}, fmt.Errorf("%s: %w: two at work, pods %s and %s", x, ErrRefused, p.uid, q.uid))
+		}
+	}
+}
+
+// excused reports whether the assumptions do not hold for one of two pods.
+func (r *Recorder) excused(p, q *pod) bool {
+	return p.exposed || q.exposed || (p.gone || q.gone) && (!p.receipt.Strict || !q.receipt.Strict)
+}
+
+// take has the Checker judge a step, and carries it out all the same.
+func (r *Recorder) take(s Step) {
+	err := r.try(s)
+	p := r.pods[s.Pod]
+	switch {
+	case err == nil:
+		return
+	case strings.Contains(err.Error(), ErrRefused.Error()+": A") || p != nil && p.gone:
+		r.expose(p, s, err)
+	case p != nil && p.exposed:
+	default:
+		r.Refused(s, err)
+	}
+	r.do(s, p)
+}
+
+// expose notes that an assumption does not hold for a pod. That of a pod that is gone and works is A2.
+func (r *Recorder) expose(p *pod, s Step, err error) {
+	p.exposed, p.damaged = true, true
+	r.Assumed(s, err)
+}
+
+// Resume takes in a pod that was there before anything was seen of it, and what it works on. What it notes and what has begun counts as confirmed.
+func (r *Recorder) Resume(pod *metav1.ObjectMeta, works map[string]int64) {
+	uid, next := string(pod.UID), ReceiptOf(pod)
+	p := r.of(uid, pod.Labels[receipt.AssignLabel] == receipt.ByController)
+	r.seen[uid].words, r.seen[uid].id = wordsOf(pod), pod.Annotations[idKey]
+	p.damaged = true
+	p.send(next)
+	p.last[next.ID] = true
+	r.do(Step{Do: Arrives, Receipt: next, Stands: next, Version: versionOf(pod)}, p)
+	for _, x := range next.Locks {
+		if next.Begun || slices.Contains(next.Notes, x) {
+			r.do(Step{Do: T3, Thing: x, Version: versionOf(pod)}, p)
+		}
+	}
+	for _, x := range slices.Sorted(maps.Keys(works)) {
+		r.beside(p, x, works[x])
+		r.do(Step{Do: Work, Thing: x, Token: works[x]}, p)
+	}
+	r.seen[uid].works = works
+}
+
+// Offer takes in that somebody may have listed the receipts at this moment.
+func (r *Recorder) Offer(version int64, things ...string) {
+	for _, x := range things {
+		for _, p := range r.lock[x] {
+			_ = r.try(Step{Do: T3, Pod: p.uid, Thing: x, Version: version})
+		}
+	}
+}
+
+// Locked returns what the receipt of a pod locks.
+func (r *Recorder) Locked(uid string) []string {
+	if p := r.pods[uid]; p != nil {
+		return p.receipt.Locks
+	}
+	return nil
+}
+
+// Working returns what a pod works on, with its tokens.
+func (r *Recorder) Working(uid string) map[string]int64 {
+	if known := r.seen[uid]; known != nil {
+		return known.works
+	}
+	return nil
+}
+
+// Others returns the UIDs of the other pods that lock what a step is about, or work on it.
+func (r *Recorder) Others(s Step) (pods []string) {
+	for _, x := range append(slices.Concat(s.Receipt.Locks, s.Receipt.Notes), s.Thing) {
+		for _, q := range slices.Concat(r.lock[x], r.work[x], r.lock[every(x)]) {
+			if q.uid != s.Pod && !slices.Contains(pods, q.uid) {
+				pods = append(pods, q.uid)
+			}
+		}
+	}
+	return pods
+}
+
+// ForgetLease takes in that what became of a Lease meanwhile was not seen.
+func (r *Recorder) ForgetLease(name string) { delete(r.leases, name) }
+
+// Forget takes in that a pod is gone, and its work with it.
+func (r *Recorder) Forget(uid string) {
+	if r.pods[uid] == nil {
+		return
+	}
+	r.Works(uid, nil, 0)
+	r.Ended(uid)
+	delete(r.pods, uid)
+	delete(r.seen, uid)
+}
+
+func (r *Recorder) try(s Step) error {
+	err := r.Take(s)
+	if err == nil {
+		r.Steps++
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+)
+
+// Slots and partitions are named OWNER/ID and OWNER#NUMBER. OWNER#* is every partition of the owner.
+const partitionMark, star = "#", "*"
+
+// every is the name of all partitions among which the thing is, empty for a slot.
+func every(x string) string {
+	owner, _, partition := strings.Cut(x, partitionMark)
+	if !partition {
+		return ""
+	}
+	return owner + partitionMark + star
+}
+
+// has reports whether a list locks the thing.
+func has(list []string, x string) bool {
+	if slices.Contains(list, x) {
+		return true
+	}
+	all := every(x)
+	return all != "" && slices.Contains(list, all)
+}
+
+func set(list []string) map[string]bool {
+	out := map[string]bool{}
+	for _, x := range list {
+		out[x] = true
+	}
+	return out
+}
+
+func covers(list []string, all map[string]bool) bool {
+	for x := range all {
+		if !has(list, x) {
+			return false
+		}
+	}
+	return true
+}
+
+func subset(some, of []string) bool {
+	return !slices.ContainsFunc(some, func(x string) bool { return !has(of, x) })
+}
+
+// without takes a pod out of a list of pods.
+func without(in map[string][]*pod, x string, p *pod) {
+	if in[x] = slices.DeleteFunc(in[x], func(q *pod) bool { return q == p }); len(in[x]) == 0 {
+		delete(in, x)
+	}
+}

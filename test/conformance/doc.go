@@ -1,6 +1,0 @@
-// Package conformance checks a history, step by step, against what test/proof proves: each step must be one that its chapters take and gated allow. A
-// condition has the same name here and there.
-//
-// The proof says that no history of allowed steps ends with two pods at work on one thing. So a history that a program made, and that conforms, shows that
-// the program keeps to the protocol, and one that does not conform shows where it leaves the protocol, long before two are at work.
-package conformance
