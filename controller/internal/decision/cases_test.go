@@ -90,6 +90,10 @@ func (w *World) read(line string) error {
 			w.Asked = append(w.Asked, id)
 		}
 		return nil
+	case "settled": // the count will have stood still for long enough
+		left, err := time.ParseDuration(strings.TrimPrefix(rest, "in "))
+		w.SettledAt = now().Add(left)
+		return err
 	case "quiet": // no older pod was removed for so long
 		long, err := time.ParseDuration(strings.TrimPrefix(rest, "for "))
 		w.QuietSince = now().Add(-long)
@@ -152,6 +156,10 @@ func (w *World) readOwner(text string) error {
 			o.Paused = true
 		case "limit":
 			o.Limit, err = strconv.Atoi(rest)
+		case "turns":
+			o.Turns, err = strconv.Atoi(rest)
+		case "evicts":
+			o.Evicts = true
 		case "current":
 			o.Revision = rest
 		case "frozen":
@@ -262,6 +270,12 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.ID, p.Count = rest, "9"
 	case "told":
 		p.Count, p.StartCount = rest, rest
+	case "restart", "replace": // when the count changes, and its containers started with that one
+		p.OnCount, p.StartCount = first, rest
+	case "turn": // it began then
+		p.Turn = rest
+	case "watcher":
+		p.Watcher = rest
 	case "no-gate":
 		p.Gated, p.Placed = false, true
 	default:
@@ -371,7 +385,7 @@ func tell(d Decision) string {
 		fmt.Fprintf(&b, "withdraw %s\n", name)
 	}
 	for _, p := range d.Publish {
-		fmt.Fprintf(&b, "publish %s %s of %s, %s\n", p.Pod, p.Words.ID, p.Words.Count, brief(p.Words))
+		fmt.Fprintf(&b, "publish %s %s of %s%s, %s\n", p.Pod, p.Words.ID, p.Words.Count, starts(p.Words), brief(p.Words))
 	}
 	for _, p := range d.Propose {
 		fmt.Fprintf(&b, "tell %s %s\n", p.Pod, told(p))
@@ -382,6 +396,9 @@ func tell(d Decision) string {
 	for _, x := range d.Waits {
 		fmt.Fprintf(&b, "%s waits: %s\n", x.Pod, x.Reason)
 	}
+	for _, x := range d.Behind {
+		fmt.Fprintf(&b, "%s started with %s: %s\n", x.Pod, x.Started, x.Stage)
+	}
 	if d.After > 0 {
 		fmt.Fprintf(&b, "again in %s\n", d.After)
 	}
@@ -389,6 +406,18 @@ func tell(d Decision) string {
 		return "nothing"
 	}
 	return b.String()
+}
+
+// starts tells a start count that is not the count, and the turn of a pod that is to restart.
+func starts(w Words) string {
+	text := ""
+	if w.StartCount != w.Count {
+		text = " from " + w.StartCount
+	}
+	if w.Turn != "" {
+		text += " in the turn " + w.Turn
+	}
+	return text
 }
 
 // of names another owner than the workload.

@@ -27,7 +27,8 @@ func (v *view) words(p *pod, version string) (Words, int64) {
 		panic("idalloc: an identity of strings and numbers does not encode: " + err.Error())
 	}
 	count := strconv.Itoa(is.Count)
-	return Words{ID: strconv.Itoa(p.id), Count: count, StartCount: count, Identity: string(text)}, is.Token
+	start := v.startCount(p, count)
+	return Words{ID: strconv.Itoa(p.id), Count: count, StartCount: start.StartCount, Turn: start.Turn, Identity: string(text)}, is.Token
 }
 
 // publish tells a pod that has begun what changed.

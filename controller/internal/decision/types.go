@@ -31,6 +31,10 @@ type Owner struct {
 	Paused bool
 	// Limit is how many ids may be without an available pod because of a removal. 0 turns removals off, as for a Job.
 	Limit int
+	// Turns is how many available pods may restart at a time because the count changed, or how many ids may lack an available pod. Evicts says that the
+	// controller may evict a pod for that.
+	Turns  int
+	Evicts bool
 	// Wish is what the user wants of partitions. RollsNow says that each pod that ends has a successor.
 	Wish     assignment.Wish
 	RollsNow bool
@@ -75,6 +79,8 @@ type Pod struct {
 	LostAt time.Time
 	// Hidden says that lists do not find what the pod locks: its labels say something else than its receipt.
 	Hidden bool
+	// OnCount is what happens to the pod when the count changes, as its annotation says, and Watcher names the container that restarts it, as it runs now.
+	OnCount, Watcher string
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
 	// Words are what Begin wrote. A pod without them never began. Behind its gate, a pod may have those of another.
@@ -112,6 +118,8 @@ type World struct {
 	Rests bool
 	// QuietSince is since when no pod of an older revision was removed.
 	QuietSince time.Time
+	// SettledAt is when the count has stood still for as long as the user wants.
+	SettledAt time.Time
 }
 
 // Take locks a slot of an owner, "Kind/name", for a pod. Begun says that its program runs under that id already, and Token is the one that it has then.
@@ -123,8 +131,9 @@ type Take struct {
 	Token int64
 }
 
-// Words are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now.
-type Words struct{ ID, Count, StartCount, Identity string }
+// Words are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now. Turn is what the
+// pod had when its turn to restart began, until the turn has ended: the start count, and its watcher.
+type Words struct{ ID, Count, StartCount, Turn, Identity string }
 
 // Begin lets a pod's program begin. The pod has the receipt that T3 showed.
 type Begin struct {
@@ -152,6 +161,7 @@ const (
 	CauseAbove   Cause = "has an id above the count, and a lower one is free"
 	CauseClashes Cause = "runs under an id that another pod locks by now"
 	CauseLater   Cause = "runs under an id under which another pod began earlier"
+	CauseCount   Cause = "started with another count"
 )
 
 // Removal removes a pod: by the Eviction API, or by a delete if no budget is to be asked.
@@ -228,6 +238,8 @@ type Decision struct {
 	Propose []Propose
 	Remove  []Removal
 	Waits   []Wait
+	// Behind are the pods whose containers have not started with the present count.
+	Behind []Behind
 	// After is when to decide again if nothing happens, 0 for never.
 	After time.Duration
 }

@@ -193,7 +193,7 @@ func (p *pass) begin(ctx context.Context, d decision.Decision) (bool, error) {
 func (p *pass) say(ctx context.Context, d decision.Decision) (bool, error) {
 	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
-		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Words.ID, b.Words.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprint(b.Words.ID, b.Words.Count, b.Words.StartCount, b.Words.Turn), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			return p.store.Publish(ctx, pod, annotations(b.Words))
 		}})
 	}
@@ -203,7 +203,11 @@ func (p *pass) say(ctx context.Context, d decision.Decision) (bool, error) {
 }
 
 func annotations(w decision.Words) map[string]string {
-	return map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.StartCountKey: w.StartCount, store.IdentityKey: w.Identity}
+	set := map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.StartCountKey: w.StartCount, store.IdentityKey: w.Identity}
+	if w.Turn != "" {
+		set[store.TurnKey] = w.Turn
+	}
+	return set
 }
 
 // caughtUp waits for a moment until the cache shows what this pass wrote. Without that the next pass would see pods as they were, and its writes would

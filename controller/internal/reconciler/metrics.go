@@ -133,6 +133,8 @@ func (m *Metrics) forget(ref store.Ref) { m.observe(ref, nil) }
 func (m *Metrics) began(after time.Duration) { m.assigned.Observe(after.Seconds()) }
 
 func (m *Metrics) removed(cause decision.Cause) {
-	words := map[decision.Cause]string{decision.CauseBroken: "broken", decision.CauseOlder: "older", decision.CauseAbove: "above", decision.CauseClashes: "clash", decision.CauseLater: "later"}
+	words := map[decision.Cause]string{decision.CauseBroken: "broken", decision.CauseOlder: "older", decision.CauseAbove: "above", decision.CauseClashes: "clash", decision.CauseLater: "later",
+		decision.CauseCount: "count",
+	}
 	m.removals.WithLabelValues(words[cause]).Inc()
 }

@@ -231,10 +231,7 @@ func (p *pass) tellTooLarge(ctx context.Context) {
 
 // tellIgnored leaves an Event about the user's annotations of the owner that make no sense.
 func (p *pass) tellIgnored(ctx context.Context) {
-	problems := slices.Clone(p.owner.Wish.Problems)
-	if _, problem := assignment.EvictLimit(p.owner.Annotations, p.owner.Count); problem != nil {
-		problems = append(problems, *problem)
-	}
+	problems := slices.Concat(p.owner.Wish.Problems, assignment.UserProblems(p.owner.Annotations, p.owner.Count))
 	parts := make([]string, 0, len(problems))
 	for _, problem := range problems {
 		parts = append(parts, problem.Error()+": it counts as absent")

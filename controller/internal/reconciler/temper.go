@@ -51,6 +51,8 @@ type temper struct {
 	ending map[string]time.Time
 	older  map[string]bool
 	quiet  time.Time
+	// counted is since when the owner has its count. A controller that starts waits again.
+	counted counted
 	// frozen is since when the owner has been frozen, zero if it is not. unused are the generations of ReplicaSets that had no pods and no replicas.
 	frozen time.Time
 	unused map[types.UID]int64

@@ -54,6 +54,11 @@ func trimPod(o any) (any, error) {
 			status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name == assignment.CountWatcher {
+			status.InitContainerStatuses = []corev1.ContainerStatus{{Name: c.Name, ContainerID: c.ContainerID[:min(len(c.ContainerID), longestName)]}}
+		}
+	}
 	pod.Spec, pod.Status = spec, status
 	trimPodMeta(&pod.ObjectMeta)
 	return pod, nil
@@ -63,8 +68,8 @@ func trimPodMeta(m *metav1.ObjectMeta) {
 	trimObject(m)
 	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
 	was := m.Annotations[tooLargeKey]
-	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.IdentityKey,
-		assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
+	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, store.IdentityKey,
+		assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		text := m.Annotations[key]
 		cut := receipt.Kept(text)

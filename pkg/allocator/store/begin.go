@@ -22,7 +22,9 @@ const (
 	IDKey         = "idalloc.dev/id"
 	CountKey      = "idalloc.dev/count"
 	StartCountKey = "idalloc.dev/start-count"
-	IdentityKey   = "idalloc.dev/identity"
+	// TurnKey is what a pod had when its turn to restart with another count began, until the turn has ended.
+	TurnKey     = "idalloc.dev/turn"
+	IdentityKey = "idalloc.dev/identity"
 )
 
 // Take replaces the receipt of a pod for which the controller takes: by a lock, or by a withdrawal. It returns the pod as written. pod is the pod as last
@@ -76,12 +78,16 @@ func (s *Store) writeLock(
 
 // Publish sets the annotations of a pod that has begun, if it has the same receipt still. Errors: as of SwapLock.
 func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, set map[string]string) (*metav1.PartialObjectMetadata, error) {
-	body, err := encode([]operation{
+	operations := []operation{
 		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), pod.Annotations[receipt.Key]),
 		add(pointer("metadata", annotationsField, IDKey), set[IDKey]), add(pointer("metadata", annotationsField, CountKey), set[CountKey]),
 		add(pointer("metadata", annotationsField, StartCountKey), set[StartCountKey]),
 		add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
-	})
+	}
+	if set[TurnKey] != pod.Annotations[TurnKey] {
+		operations = append(operations, add(pointer("metadata", annotationsField, TurnKey), set[TurnKey]))
+	}
+	body, err := encode(operations)
 	if err != nil {
 		return nil, err
 	}
