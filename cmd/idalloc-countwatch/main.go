@@ -32,8 +32,12 @@ func main() {
 	runtime.GOMAXPROCS(1) // each processor of Go's runtime has caches of its own
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, os.Interrupt) // the first process of a container has no default for SIGTERM
-	if len(os.Args) != 3 {
-		end("usage: idalloc-countwatch FILE SEEN", 2)
+	const usage = "Usage: idalloc-countwatch FILE SEEN"
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "--help":
+		end(usage, 0)
+	case len(os.Args) != 3:
+		end(usage, 2)
 	}
 	was, is, err := watch(os.Args[1], os.Args[2], os.Getenv("IDALLOC_COUNT"), stop)
 	switch {

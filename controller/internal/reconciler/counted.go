@@ -1,6 +1,14 @@
 package reconciler
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
 
 // settleMost is how many times the wait for a count that stands still may take if it never does.
 const settleMost = 10
@@ -25,4 +33,31 @@ func (c *counted) settles(count int, after time.Duration, now time.Time) time.Ti
 		c.settled = last
 	}
 	return c.settled
+}
+
+// tellCount leaves an Event about pods that have waited for long to start with the present count.
+func (p *pass) tellCount(ctx context.Context, behind []decision.Behind) {
+	first, pods := map[decision.Stage]string{}, map[decision.Stage]int{}
+	for _, b := range behind {
+		if pods[b.Stage]++; first[b.Stage] == "" {
+			first[b.Stage] = b.Pod
+		}
+	}
+	for stage, what := range map[decision.Stage]string{
+		decision.StageStarting: "its turn to restart has not ended, because it is not available or has not restarted: see why, or set the count back",
+		decision.StageQueued:   "it waits until more pods are available: see why others are not, or raise annotation " + assignment.TurnsKey,
+		decision.StagePaused:   "the Deployment is paused: resume it",
+		decision.StageNever:    "idalloc-controller evicts no pods of a " + p.ref.Kind + ": set annotation " + assignment.OnCountKey + " to " + assignment.OnCountRestart + " or " + assignment.OnCountKeep,
+	} {
+		if pods[stage] == 0 {
+			continue
+		}
+		if left := p.world.SettledAt.Add(starts).Sub(p.world.Now); left > 0 {
+			p.sooner(left)
+		} else if p.seldom(string(p.owner.UID), "CountWaits "+string(stage)) {
+			// Event: pods have not started with the present count a minute after it has stood still for long enough.
+			// Do: what the message says.
+			p.event(ctx, p.owner.About(), store.EventWarning, "CountWaits", fmt.Sprintf("%d pods started with another count, such as %s: %s", pods[stage], first[stage], what), string(stage))
+		}
+	}
 }

@@ -235,7 +235,7 @@ func (p *pass) replan(ctx context.Context, d decision.Decision) (bool, error) {
 
 // rest says when the owner is looked at again if nothing happens.
 func (p *pass) rest(ctx context.Context, d decision.Decision) {
-	p.metrics.observe(p.ref, d.Waits)
+	p.metrics.observe(p.ref, d)
 	p.sooner(d.After)
 	p.sooner(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {

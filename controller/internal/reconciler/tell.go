@@ -100,6 +100,7 @@ func (p *pass) tell(ctx context.Context, d decision.Decision) {
 		}
 	}
 	p.tellFrozen(ctx)
+	p.tellCount(ctx, d.Behind)
 	for _, c := range d.Plan.Foreign {
 		if len(d.Waits) > 0 && p.seldom(string(about.UID), "SlotLockedByForeignPod "+c.Pod) {
 			p.event(ctx, about, store.EventWarning, "SlotLockedByForeignPod", fmt.Sprintf(
