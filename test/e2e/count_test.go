@@ -71,25 +71,29 @@ func countChanges() {
 		w := counting(ctx, assignment.OnCountRestart, "2s")
 		before := w.held(ctx, 3)
 		By("a second change in the middle")
+		print := w.measureTurns(ctx)
 		w.scale(ctx, "4")
-		w.awaitTurn(ctx)
+		w.awaitTurn(ctx, before, 4)
 		w.scale(ctx, "3")
 		w.expectFlags(ctx, 3)
 		Expect(w.held(ctx, 3)).To(Equal(before))
+		print()
 
 		By("killing one watcher, one program and the leader")
+		print = w.measureTurns(ctx)
 		w.scale(ctx, "4")
-		w.awaitTurn(ctx)
+		w.awaitTurn(ctx, before, 4)
 		Expect(kill(before[1], assignment.CountWatcher)).To(Succeed())
 		Expect(kill(before[2], "fileworker")).To(Succeed())
 		leader := &workload{namespace: "idalloc-system"}
 		Expect(leader.kubectl(ctx, "delete", "pods", "-l", "app.kubernetes.io/name=idalloc-controller", "--wait=false")).Error().NotTo(HaveOccurred())
 		w.expectFlags(ctx, 4)
 		expectKept(before, w.held(ctx, 4))
+		print()
 
 		By("a rolling update meanwhile")
 		w.scale(ctx, "3")
-		w.awaitTurn(ctx)
+		w.awaitTurn(ctx, before, 3)
 		w.restart(ctx)
 		w.expectFlags(ctx, 3)
 		w.held(ctx, 3)
@@ -170,10 +174,12 @@ func kill(pod, program string) error {
 	return syscall.Kill(found[program[:min(len(program), 15)]], syscall.SIGKILL)
 }
 
-// awaitTurn waits until a pod's turn is under way.
-func (w *workload) awaitTurn(ctx context.Context) {
+// awaitTurn waits until the first pod that runs is told the count.
+func (w *workload) awaitTurn(ctx context.Context, of holders, count int) {
 	GinkgoHelper()
-	Eventually(w.pods).WithContext(ctx).WithPolling(100 * time.Millisecond).Should(ContainElement(HaveField("Annotations", HaveKeyWithValue(store.TurnKey, Not(BeEmpty())))))
+	Eventually(w.pods).WithContext(ctx).WithPolling(100 * time.Millisecond).Should(ContainElement(And(
+		HaveField("Name", BeElementOf(slices.Collect(maps.Values(of)))), HaveField("Annotations", HaveKeyWithValue(store.StartCountKey, strconv.Itoa(count))),
+	)))
 }
 
 // uids returns those of the pods, by their names.
