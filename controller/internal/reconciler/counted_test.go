@@ -3,6 +3,12 @@ package reconciler
 import (
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 func TestTheCountStandsStill(t *testing.T) {
@@ -33,6 +39,25 @@ func TestTheCountStandsStill(t *testing.T) {
 			for s := 230; s < 490; s += 15 {
 				c.settles(s, 30*time.Second, at(s))
 			}
+		}
+	}
+}
+
+// What decisions about a changed count need is still there when the cache has trimmed a pod.
+func TestTheCacheKeepsWhatTurnsNeed(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{
+		assignment.OnCountKey: assignment.OnCountRestart, store.StartCountKey: "3", store.TurnKey: "2 f00",
+	}}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
+		{Name: "setup", ContainerID: "containerd://1"}, {Name: assignment.CountWatcher, ContainerID: "containerd://70fba7807c1c4711"},
+	}
+	for range 2 {
+		if _, err := trimPod(pod); err != nil {
+			t.Fatal(err)
+		}
+		q := passOf(t, nil).podOf(pod)
+		if q.OnCount != assignment.OnCountRestart || q.StartCount != "3" || q.Turn != "2 f00" || q.Watcher != "70fba7807c1c" {
+			t.Errorf("the pod is %+v", q)
 		}
 	}
 }
