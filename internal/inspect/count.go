@@ -43,9 +43,9 @@ func (f *facts) onCount(p pod) []string {
 
 // countChanges finds pods that are to start again with the present count.
 func countChanges(f *facts) []about {
-	var behind []string
-	for _, name := range f.those(f.behind) {
-		behind = append(behind, fmt.Sprintf("%s (%s)", name, f.pods[name].started))
+	behind := f.those(f.behind)
+	for i, name := range behind {
+		behind[i] = fmt.Sprintf("%s (%s)", name, f.pods[name].started)
 	}
 	under := f.those(func(p pod) bool { return p.turn && p.live() })
 	if len(behind)+len(under) == 0 {

@@ -270,12 +270,6 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.ID, p.Count = rest, "9"
 	case "told":
 		p.Count, p.StartCount = rest, rest
-	case "restart", "replace": // when the count changes, and its containers started with that one
-		p.OnCount, p.StartCount = first, rest
-	case "turn": // it began then
-		p.Turn = rest
-	case "watcher":
-		p.Watcher = rest
 	case "no-gate":
 		p.Gated, p.Placed = false, true
 	default:
@@ -284,9 +278,15 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	return err
 }
 
-// agentWord reads a word about an agent.
+// agentWord reads a word about an agent, or about a changed count.
 func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 	switch first {
+	case "restart", "replace": // when the count changes, and its containers started with that one
+		p.OnCount, p.StartCount = first, rest
+	case "turn": // it began then
+		p.Turn = rest
+	case "watcher":
+		p.Watcher = rest
 	case "agent":
 		p.Assigned, p.Gated, p.Agent = false, false, true
 	case "moved": // it locks that id of another owner

@@ -124,7 +124,8 @@ func (p *pod) origin() (count, watcher string) {
 // restarts reports whether the pod's turn is under way. It ends when the pod is available and its containers have started again, or need not.
 func (v *view) restarts(p *pod) bool {
 	count, watcher := p.origin()
-	return p.Turn != "" && !(v.available(p) && p.Watcher != "" && (p.Watcher != watcher || count == p.StartCount))
+	over := v.available(p) && p.Watcher != "" && (p.Watcher != watcher || count == p.StartCount)
+	return p.Turn != "" && !over
 }
 
 func (v *view) behind(p *pod, at Stage) {

@@ -1,7 +1,6 @@
 package assignment
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +61,7 @@ func SettleAfter(annotations map[string]string) (after time.Duration, problem *P
 	}
 	after, err := time.ParseDuration(text)
 	if err != nil || after < 0 || after > time.Hour {
-		return DefaultSettle, &ProblemError{Key: SettleKey, Detail: fmt.Sprintf("not a duration from 0s to 1h such as 30s: %s", quote(text))}
+		return DefaultSettle, &ProblemError{Key: SettleKey, Detail: "not a duration from 0s to 1h such as 30s: " + quote(text)}
 	}
 	return after, nil
 }
