@@ -16,11 +16,11 @@ COPY internal/ internal/
 COPY pkg/ pkg/
 ARG TARGETOS TARGETARCH VERSION=dev
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
+    go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/ ./cmd/idalloc ./cmd/idalloc-countwatch
 
 # distroless/static has the CA certificates that a kubeconfig outside a cluster may need, and no shell. The user is numeric, because
 # runAsNonRoot cannot check a name.
 FROM gcr.io/distroless/static:nonroot
 USER 65532:65532
-COPY --from=build /out/idalloc /idalloc
+COPY --from=build /out/ /
 ENTRYPOINT ["/idalloc"]

@@ -1,4 +1,4 @@
-// Command images builds the images of idalloc's programs and examples, without a container engine: each has one static program at /, the certificates of
+// Command images builds the images of idalloc's programs and examples, without a container engine: each has static programs at /, the certificates of
 // the public authorities, and a user without rights.
 //
 //	go run . -out DIR          writes them into an OCI layout
@@ -43,19 +43,22 @@ import (
 // root is the repository.
 const root = "../.."
 
-// program is what an image has: a package of a module of the repository.
-type program struct{ name, module, path string }
+// program is what an image has: a package of a module of the repository. beside are names of further commands of the module.
+type program struct {
+	name, module, path string
+	beside             []string
+}
 
 func programs() []program {
 	return []program{
-		{"idalloc", ".", "./cmd/idalloc"},
-		{"idalloc-controller", "controller", "./cmd/idalloc-controller"},
-		{"idalloc-autoscaler", "autoscaler", "./cmd/idalloc-autoscaler"},
-		{"fileworker", ".", "./examples/fileworker"},
-		{"linkedworker", ".", "./examples/linkedworker"},
-		{"partitionworker", ".", "./examples/partitionworker"},
-		{"rabbitmq", "examples/rabbitmq", "."},
-		{"postgres", "examples/postgres", "."},
+		{"idalloc", ".", "./cmd/idalloc", []string{"idalloc-countwatch"}},
+		{"idalloc-controller", "controller", "./cmd/idalloc-controller", nil},
+		{"idalloc-autoscaler", "autoscaler", "./cmd/idalloc-autoscaler", nil},
+		{"fileworker", ".", "./examples/fileworker", nil},
+		{"linkedworker", ".", "./examples/linkedworker", nil},
+		{"partitionworker", ".", "./examples/partitionworker", nil},
+		{"rabbitmq", "examples/rabbitmq", ".", nil},
+		{"postgres", "examples/postgres", ".", nil},
 	}
 }
 
@@ -145,15 +148,17 @@ func (o options) index(ctx context.Context, p program, bin string) (v1.ImageInde
 		if err != nil {
 			return nil, err
 		}
-		file := filepath.Join(bin, p.name)
-		build := exec.CommandContext(ctx, "go", "-C", filepath.Join(root, p.module), "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", //nolint:gosec // of the table above
-			"-ldflags", "-s -w -buildid= -X main.version="+o.version, "-o", file, p.path)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
-		build.Stdout, build.Stderr = os.Stderr, os.Stderr
-		if err := build.Run(); err != nil {
+		files := []string{filepath.Join(bin, p.name)}
+		if err := o.build(ctx, platform, p.module, p.path, files[0]); err != nil {
 			return nil, err
 		}
-		image, err := o.image(p.name, file, platform)
+		for _, name := range p.beside {
+			files = append(files, filepath.Join(bin, name))
+			if err := o.build(ctx, platform, p.module, "./cmd/"+name, filepath.Join(bin, name)); err != nil {
+				return nil, err
+			}
+		}
+		image, err := o.image(p.name, files, platform)
 		if err != nil {
 			return nil, err
 		}
@@ -162,8 +167,16 @@ func (o options) index(ctx context.Context, p program, bin string) (v1.ImageInde
 	return index, nil
 }
 
-func (o options) image(name, file string, platform *v1.Platform) (v1.Image, error) {
-	content, err := layer(name, file)
+func (o options) build(ctx context.Context, platform *v1.Platform, module, path, file string) error {
+	build := exec.CommandContext(ctx, "go", "-C", filepath.Join(root, module), "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", //nolint:gosec // of the table above
+		"-ldflags", "-s -w -buildid= -X main.version="+o.version, "-o", file, path)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	return build.Run()
+}
+
+func (o options) image(name string, programs []string, platform *v1.Platform) (v1.Image, error) {
+	content, err := layer(programs)
 	if err != nil {
 		return nil, err
 	}
@@ -196,12 +209,8 @@ func (o options) image(name, file string, platform *v1.Platform) (v1.Image, erro
 	return mutate.ConfigFile(image, config)
 }
 
-// layer is a tar of the program and of what distroless images have. Certificates that a client may trust only in part are left out.
-func layer(name, file string) ([]byte, error) {
-	code, err := os.ReadFile(file) //nolint:gosec // it was built a moment ago
-	if err != nil {
-		return nil, err
-	}
+// layer is a tar of the programs and of what distroless images have. Certificates that a client may trust only in part are left out.
+func layer(programs []string) ([]byte, error) {
 	var certificates, content bytes.Buffer
 	for authority := range bundle.Roots() {
 		if authority.Constraint != nil {
@@ -212,16 +221,24 @@ func layer(name, file string) ([]byte, error) {
 		}
 	}
 	w := tar.NewWriter(&content)
-	for _, f := range []struct {
+	type file struct {
 		name string
 		mode int64
 		data []byte
-	}{
+	}
+	files := []file{
 		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
 		{"etc/ssl/certs/ca-certificates.crt", 0o644, certificates.Bytes()},
 		{"tmp/", 0o1777, nil},
-		{name, 0o755, code},
-	} {
+	}
+	for _, path := range programs {
+		code, err := os.ReadFile(path) //nolint:gosec // it was built a moment ago
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{filepath.Base(path), 0o755, code})
+	}
+	for _, f := range files {
 		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: time.Unix(0, 0)}); err != nil {
 			return nil, err
 		}

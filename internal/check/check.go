@@ -53,12 +53,13 @@ type Options struct {
 	Namespace string
 }
 
-// oldest is the oldest Kubernetes on which idalloc is tested, and the oldest with validating policies. mutating is the oldest with mutating policies, and
-// untested the first that is not tested. A test compares them with hack/controlplane/minors.
+// oldest is the oldest Kubernetes on which idalloc is tested, and the oldest with validating policies. mutating is the oldest with mutating policies,
+// restarting the oldest whose kubelets restart all containers of a pod, and untested the first that is not tested. A test compares them with hack/controlplane/minors.
 const (
-	oldest   = "1.30.0"
-	mutating = "1.36.0"
-	untested = "1.38.0"
+	oldest     = "1.30.0"
+	mutating   = "1.36.0"
+	restarting = "1.36.0"
+	untested   = "1.38.0"
 )
 
 // Cluster looks at all parts. It blocks for about forty requests. Errors are those of requests that got no answer.
@@ -90,6 +91,11 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	rows = append(append(rows, controller.row), kinds...)
+	restarts, err := c.restarts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, restarts)
 	rights, err := c.rights(ctx, controller)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/idalloc/idalloc/internal/runs"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -39,14 +41,14 @@ const (
 //go:embed assign.yaml
 var assignParts []byte
 
-// assign adds the gate, the variables and the files of the id to a workload's template, and tells whether that changed anything. If it keeps what
-// has one of the names, it only adds what is missing.
-func (w *workload) assign(keeps bool) (changed bool, err error) {
+// assign adds the gate, the variables and the files of the id to a workload's template, and the watcher if the template asks for restarts. It tells whether
+// that changed anything. If it keeps what has one of the names, it only adds what is missing.
+func (w *workload) assign(image string, keeps bool) (changed bool, err error) {
 	spec := field(w.template, "spec")
 	if list(spec, "containers") == nil {
 		return false, errNoContainers
 	}
-	if err := checkAssigned(w.template, spec); err != nil {
+	if err := errors.Join(checkAssigned(w.template, spec), w.checkCount(spec)); err != nil {
 		return false, err
 	}
 	var root yaml.Node
@@ -57,11 +59,61 @@ func (w *workload) assign(keeps bool) (changed bool, err error) {
 	p := pod{spec: spec, keeps: keeps}
 	p.set(spec, "schedulingGates", "name", field(all, "gate"), -1)
 	p.set(spec, "volumes", "name", field(all, "volume"), -1)
+	if w.onCount() == assignment.OnCountRestart {
+		p.watch(all, cmp.Or(value(w.template, "metadata", "annotations", imageKey), image))
+	}
 	for _, c := range containers(spec) {
 		p.variables(c, elements(list(all, "env")))
 		p.set(c, "volumeMounts", "mountPath", clone(field(all, "mount")), -1)
 	}
 	return w.mark(AssignLabel, ByController) || p.changed, nil
+}
+
+// watch adds the container that restarts all others. It is the first one, so that all others start with its count or with a later one.
+func (p *pod) watch(all *yaml.Node, image string) {
+	watcher := field(all, "watcher")
+	put(watcher, "image", scalar(image))
+	if value(p.spec, "securityContext", "runAsUser") == "0" {
+		put(field(watcher, "securityContext"), "runAsUser", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: user})
+	}
+	for _, volume := range elements(list(all, "watcherVolumes")) {
+		p.set(p.spec, "volumes", "name", volume, -1)
+	}
+	if at := named(list(p.spec, "initContainers"), "name", assignment.CountWatcher); at < 0 {
+		p.set(p.spec, "initContainers", "name", watcher, 0)
+	}
+}
+
+// onCount is what the template says of a count that changes.
+func (w *workload) onCount() string {
+	return value(w.template, "metadata", "annotations", assignment.OnCountKey)
+}
+
+// checkCount returns why the pods of a template cannot do what it asks for when the count changes.
+func (w *workload) checkCount(spec *yaml.Node) error {
+	switch on := w.onCount(); {
+	case on == "" && field(descend(w.template, "metadata", "annotations"), assignment.OnCountKey) == nil, on == assignment.OnCountKeep:
+	case on == assignment.OnCountReplace && w.ofJob():
+		return fmt.Errorf("a Job counts a pod that is evicted as failed: set annotation %s to %q or %q", assignment.OnCountKey, assignment.OnCountKeep, assignment.OnCountRestart)
+	case on == assignment.OnCountRestart:
+		return nil
+	case on != assignment.OnCountReplace:
+		return fmt.Errorf("annotation %s is %q: use %q, %q or %q, or remove it", assignment.OnCountKey, on, assignment.OnCountKeep, assignment.OnCountRestart, assignment.OnCountReplace)
+	}
+	if slices.ContainsFunc(containers(spec), func(c *yaml.Node) bool { return value(c, "name") == assignment.CountWatcher }) {
+		return fmt.Errorf("container %s would restart all pods at once: remove it, or set annotation %s to %q", assignment.CountWatcher, assignment.OnCountKey, assignment.OnCountRestart)
+	}
+	return nil
+}
+
+// ofJob reports whether a Job makes the pods.
+func (w *workload) ofJob() bool {
+	if kind := value(w.object, "kind"); kind == "Job" || kind == "CronJob" {
+		return true
+	}
+	return slices.ContainsFunc(elements(list(field(w.object, "metadata"), "ownerReferences")), func(r *yaml.Node) bool {
+		return value(r, "kind") == "Job" && value(r, "controller") == "true"
+	})
 }
 
 // variables adds those that a container lacks. In a template each goes before the first one that refers to it, or to the end, where config/gated has

@@ -120,6 +120,18 @@ func TestTheGatedComponentMakesWhatInjectMakes(t *testing.T) {
 			t.Errorf("%s: the component makes\n%s\nand inject\n%s", tc.name, got, want)
 		}
 	}
+	const restarts = "metadata: {labels: {app: w}, annotations: {idalloc.dev/on-count-change: restart}}"
+	for _, kind := range []string{deployment, "apps/v1\nkind: StatefulSet", "batch/v1\nkind: Job"} {
+		manifests := template(kind, first+two+", volumes: [{name: data, emptyDir: {}}]")
+		injected, _, err := inject.Stream(strings.ReplaceAll(manifests, "metadata: {labels: {app: w}}", restarts), inject.Options{All: true, By: inject.ByController})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := kustomize(t, injected), kustomize(t, manifests, "gated", "gated/restart", "gated/init")
+		if got != want || !strings.Contains(got, "RestartAllContainers") {
+			t.Errorf("%s: the component that restarts makes\n%s\nand inject\n%s", kind, got, want)
+		}
+	}
 	if got := kustomize(t, template(unlike, two), component...); strings.Contains(got, "idalloc") {
 		t.Errorf("a DaemonSet becomes\n%s", got)
 	}

@@ -101,7 +101,7 @@ func (i *injector) object(object *yaml.Node) (changed bool) {
 	switch {
 	case err != nil:
 	case by == ByController:
-		changed, err = w.assign(false)
+		changed, err = w.assign(i.options.Image, false)
 	case by == ByAgent:
 		changed, err = w.injectAgent(i.options)
 	case by == BySidecar:

@@ -33,16 +33,16 @@ func Pod(object []byte, image string) ([]byte, error) {
 
 // admit completes a pod that is being created. What it has under a name of idalloc stays.
 func (w *workload) admit(image string) (changed bool, err error) {
+	if image == "" {
+		image = DefaultImage
+	}
 	if value(w.template, "metadata", "labels", AssignLabel) == ByController {
-		if changed, err = w.assign(true); err != nil {
+		if changed, err = w.assign(image, true); err != nil {
 			return false, err
 		}
 	}
 	if value(w.template, "metadata", "labels", Label) != yes || field(descend(w.template, "metadata", "annotations"), Injected) != nil {
 		return changed, nil
-	}
-	if image == "" {
-		image = DefaultImage
 	}
 	return w.inject(Options{Image: image, Warn: func(string) {}})
 }

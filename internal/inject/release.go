@@ -1,6 +1,10 @@
 package inject
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
 
 // Release takes out of a pod template what asks for an id, and what Stream adds for the controller. It tells whether there was anything. The sidecar stays.
 func Release(template map[string]any) (changed bool) {
@@ -16,7 +20,7 @@ func Release(template map[string]any) (changed bool) {
 	labels, _ := meta["labels"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
 	out(labels, AssignLabel, Label)
-	out(annotations, AccountKey)
+	out(annotations, AccountKey, assignment.OnCountKey)
 
 	spec, _ := template["spec"].(map[string]any)
 	without := func(in map[string]any, key string, drop func(map[string]any) bool) (dropped bool) {
@@ -35,6 +39,10 @@ func Release(template map[string]any) (changed bool) {
 		return true
 	}
 	without(spec, "schedulingGates", func(g map[string]any) bool { return g["name"] == gate })
+	without(spec, "volumes", func(v map[string]any) bool {
+		return v["name"] == "idalloc-start-count" || v["name"] == "idalloc-seen-count"
+	})
+	without(spec, "initContainers", func(c map[string]any) bool { return c["name"] == assignment.CountWatcher })
 	files := without(spec, "volumes", func(v map[string]any) bool { return v["name"] == idVolume && v["downwardAPI"] != nil })
 	for _, key := range []string{"initContainers", "containers"} {
 		all, _ := spec[key].([]any)

@@ -126,6 +126,15 @@ func (s *scene) podTerms(p *pod) cases.Terms {
 			*r = receipt.Receipt{UID: p.UID, Owner: s.owner.String(), State: receipt.Locks}
 			return cases.Number(&r.Share.ID)(rest)
 		},
+		"restart": func(rest string) error {
+			p.counted = counted{onCount: assignment.OnCountRestart, started: rest, turn: p.turn}
+			return nil
+		},
+		"replace": func(rest string) error {
+			p.counted = counted{onCount: assignment.OnCountReplace, started: rest}
+			return nil
+		},
+		"turn":       cases.Just(func() { p.turn = true }),
 		"no receipt": cases.Just(func() { *r = receipt.Receipt{Share: receipt.Nothing()} }),
 		"waits":      cases.Just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()} }),
 		"gave up":    cases.Just(func() { *r = receipt.Receipt{State: receipt.GaveUp, Share: receipt.Nothing(), Rank: 1} }),

@@ -19,11 +19,7 @@ func damagedOwner(f *facts) (found []about) {
 
 // ignored finds values of the user's annotations that make no sense.
 func ignored(f *facts) (found []about) {
-	problems := slices.Clone(f.owner.Wish.Problems)
-	if _, problem := assignment.EvictLimit(f.owner.Annotations, f.owner.Count); problem != nil {
-		problems = append(problems, *problem)
-	}
-	for _, p := range problems {
+	for _, p := range slices.Concat(f.owner.Wish.Problems, assignment.UserProblems(f.owner.Annotations, f.owner.Count)) {
 		found = append(found, about{with: words{"what": p.Error()}})
 	}
 	return found

@@ -152,6 +152,7 @@ func warnings() []row {
 func notes() []row {
 	return append([]row{
 		{"idle", moreIDsThanPartitions, "there are {count} ids for {partitions count} partitions, so {idle} or more ids have none"},
+		{"count", countChanges, "{what}; kubectl idalloc explain says what such a pod waits for"},
 	}, leaseNotes()...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/idalloc/idalloc/internal/check"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -136,7 +137,7 @@ func (f *facts) outlook(p pod, id int) []string {
 	if requester := f.owner.Record.State.Handover[id]; requester != "" {
 		reasons = append(reasons, fmt.Sprintf("pod %s of a newer revision asks for the id: this pod gives it when its work has stopped, and its log says if that does not happen", requester))
 	}
-	return reasons
+	return append(reasons, f.onCount(p)...)
 }
 
 // waitsFor says which pods have the ids, so that this one has none.
@@ -250,7 +251,7 @@ func containerOf(status map[string]any) []string {
 	}
 	for _, field := range []string{"state", "lastState"} {
 		code, there, _ := unstructured.NestedInt64(status, field, "terminated", "exitCode")
-		if !there || code == 0 {
+		if !there || code == 0 || name == assignment.CountWatcher {
 			continue
 		}
 		reason, _, _ := unstructured.NestedString(status, field, "terminated", "reason")

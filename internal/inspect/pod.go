@@ -31,6 +31,7 @@ const (
 type pod struct {
 	proposal.Pod // the part that a planner sees
 	assigned
+	counted
 	revision, node, phase string
 	// account is the pod's service account.
 	account string
@@ -94,6 +95,9 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 		p.Pod = p.Moved()
 	case err == nil && r.UID == p.UID && r.Owner != owner.String() && !p.byController:
 		p.elsewhere = r
+	}
+	if is := u.GetAnnotations(); p.byController {
+		p.counted = counted{onCount: is[assignment.OnCountKey], started: is[store.StartCountKey], turn: is[store.TurnKey] != ""}
 	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.account, _, _ = unstructured.NestedString(u.Object, "spec", "serviceAccountName")

@@ -45,6 +45,7 @@ var _ = Describe("A Deployment with a label, where the controller runs", Serial,
 	}, SpecTimeout(3*patience))
 
 	controllerCases()
+	countChanges()
 	lostUpdates()
 	uses()
 	programs()

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -30,7 +31,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what to do: files, linked, partitions, share, env, stopped, print, variable or crash")
+		return errors.New("say what to do: files, linked, partitions, share, env, stopped, print, variable, unless or crash")
 	}
 	switch mode := args[0]; mode {
 	case "print":
@@ -40,6 +41,11 @@ func run(args []string) error {
 		return err
 	case "crash":
 		return crashContainer()
+	case "unless": // the rest is the command, unless the container has this flag
+		if slices.Contains(args[2:], args[1]) {
+			return errors.New("told to fail with " + args[1])
+		}
+		return run(args[3:])
 	case "files":
 		return logged(func(ctx context.Context, w *overlap.Writer) error {
 			return besideProgram(ctx, w, directory(), args[1:])

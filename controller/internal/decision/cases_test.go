@@ -96,6 +96,10 @@ func (w *World) read(line string) error {
 			w.Asked = append(w.Asked, id)
 		}
 		return nil
+	case "settled": // the count will have stood still for long enough
+		left, err := time.ParseDuration(strings.TrimPrefix(rest, "in "))
+		w.SettledAt = now().Add(left)
+		return err
 	case "quiet": // no older pod was removed for so long
 		long, err := time.ParseDuration(strings.TrimPrefix(rest, "for "))
 		w.QuietSince = now().Add(-long)
@@ -158,6 +162,10 @@ func (w *World) readOwner(text string) error {
 			o.Paused = true
 		case "limit":
 			o.Limit, err = strconv.Atoi(rest)
+		case "turns":
+			o.Turns, err = strconv.Atoi(rest)
+		case "evicts":
+			o.Evicts = true
 		case "current":
 			o.Revision = rest
 		case "frozen":
@@ -175,7 +183,7 @@ func (w *World) readOwner(text string) error {
 
 // pod is of the current revision, assigned to the controller, and gated, unless the words say more.
 func (w *World) pod(name, text string) (Pod, error) {
-	p := Pod{Pod: proposal.Pod{
+	p := Pod{ReadsStartCount: true, Pod: proposal.Pod{
 		Name: name, UID: "uid-" + name, Created: now().Add(-time.Second), Controller: "new", Owned: true, Ordinal: proposal.NoOrdinal,
 		Receipt: receipt.Receipt{Share: receipt.Nothing()},
 	}, Assigned: true, Gated: true, Version: "7", Proposal: receipt.Proposal{Share: receipt.Nothing()}}
@@ -276,9 +284,15 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	return err
 }
 
-// agentWord reads a word about an agent.
+// agentWord reads a word about an agent, or about a changed count.
 func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 	switch first {
+	case "restart", "replace": // when the count changes, and its containers started with that one
+		p.OnCount, p.StartCount = first, rest
+	case "turn": // it began then
+		p.Turn = rest
+	case "watcher":
+		p.Watcher = rest
 	case "agent":
 		p.Assigned, p.Gated, p.Agent = false, false, true
 	case "moved": // it locks that id of another owner
@@ -377,7 +391,7 @@ func tell(d Decision) string {
 		fmt.Fprintf(&b, "withdraw %s\n", name)
 	}
 	for _, p := range d.Publish {
-		fmt.Fprintf(&b, "publish %s %s of %s, %s\n", p.Pod, p.Published.ID, p.Published.Count, brief(p.Published))
+		fmt.Fprintf(&b, "publish %s %s of %s%s, %s\n", p.Pod, p.Published.ID, p.Published.Count, starts(p.Published), brief(p.Published))
 	}
 	for _, p := range d.Propose {
 		fmt.Fprintf(&b, "tell %s %s\n", p.Pod, told(p))
@@ -391,6 +405,9 @@ func tell(d Decision) string {
 	for _, x := range d.Waits {
 		fmt.Fprintf(&b, "%s waits: %s\n", x.Pod, x.Reason)
 	}
+	for _, x := range d.Behind {
+		fmt.Fprintf(&b, "%s started with %s: %s\n", x.Pod, x.Started, x.Stage)
+	}
 	if d.After > 0 {
 		fmt.Fprintf(&b, "again in %s\n", d.After)
 	}
@@ -398,6 +415,18 @@ func tell(d Decision) string {
 		return "nothing"
 	}
 	return b.String()
+}
+
+// starts tells a start count that is not the count, and the turn of a pod that is to restart.
+func starts(w Published) string {
+	text := ""
+	if w.StartCount != w.Count {
+		text = " from " + w.StartCount
+	}
+	if w.Turn != "" {
+		text += " in the turn " + w.Turn
+	}
+	return text
 }
 
 // of names another owner than the workload.

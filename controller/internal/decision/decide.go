@@ -34,6 +34,7 @@ func Decide(w World) Decision {
 		v.next = *v.d.Plan.Next
 		v.ids = inverse(v.next.Slots)
 	}
+	v.turns()
 	for i := range v.pods {
 		v.step(v.pods[i])
 	}
@@ -43,7 +44,8 @@ func Decide(w World) Decision {
 	}
 	v.doubles()
 	forced := len(v.d.Remove)
-	if v.remove(); w.Keeps { // no pod would get an id of these
+	v.remove()
+	if v.replace(); w.Keeps { // no pod would get an id of these
 		v.d.Remove = v.d.Remove[:forced]
 	}
 	v.probe()
@@ -82,6 +84,9 @@ type view struct {
 	// evicts says that removals are made for pods that wait. quietAt is when they begin if nothing happens before.
 	evicts  bool
 	quietAt time.Time
+	// told are new start counts by the names of their pods. turnAt is when the count has stood still for long enough, if pods wait for that.
+	told   map[string]turn
+	turnAt time.Time
 	// all says that T3 is to show all locks. covered says that the evidence is about all owners that pods come from.
 	all, covered bool
 	d            Decision

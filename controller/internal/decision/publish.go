@@ -26,9 +26,11 @@ func (v *view) published(p *pod, version string) (Published, int64) {
 	if err != nil {
 		panic("idalloc: an identity of strings and numbers does not encode: " + err.Error())
 	}
-	words := Published{ID: strconv.Itoa(p.id), Count: strconv.Itoa(is.Count), StartCount: p.StartCount, Identity: string(text)}
+	count := strconv.Itoa(is.Count)
+	words := Published{ID: strconv.Itoa(p.id), Count: count, StartCount: p.StartCount, Turn: p.Turn, Identity: string(text)}
 	if p.ReadsStartCount {
-		words.StartCount = words.Count
+		start := v.startCount(p, count)
+		words.StartCount, words.Turn = start.StartCount, start.Turn
 	}
 	return words, is.Token
 }

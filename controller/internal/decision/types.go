@@ -31,6 +31,10 @@ type Owner struct {
 	Paused bool
 	// Limit is how many ids may be without an available pod because of a removal. 0 turns removals off, as for a Job.
 	Limit int
+	// Turns is how many available pods may restart at a time because the count changed, or how many ids may lack an available pod. Evicts says that the
+	// controller may evict a pod for that.
+	Turns  int
+	Evicts bool
 	// Wish is what the user wants of partitions. RollsNow says that each pod that ends has a successor.
 	Wish     assignment.Wish
 	RollsNow bool
@@ -75,6 +79,8 @@ type Pod struct {
 	LostAt time.Time
 	// Hidden says that lists do not find what the pod locks: its labels say something else than its receipt.
 	Hidden bool
+	// OnCount is what happens to the pod when the count changes, as its annotation says, and Watcher names the container that restarts it, as it runs now.
+	OnCount, Watcher string
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
 	// ReadsStartCount says that something in the pod reads Published.StartCount. Without that it is not written: admission policies of an earlier release refuse it.
@@ -128,6 +134,8 @@ type World struct {
 	Rests bool
 	// QuietSince is since when no pod of an older revision was removed.
 	QuietSince time.Time
+	// SettledAt is when the count has stood still for as long as the user wants.
+	SettledAt time.Time
 }
 
 // Take locks a slot of an owner, "Kind/name", for a pod. Begun says that its program runs under that id already, and Token is the one that it has then.
@@ -139,8 +147,9 @@ type Take struct {
 	Token int64
 }
 
-// Published are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now.
-type Published struct{ ID, Count, StartCount, Identity string }
+// Published are the annotations of a pod that its container reads. StartCount is the count for the variable of a container that starts now. Turn is what
+// the pod had when its turn to restart began, until the turn has ended: the start count, and its watcher.
+type Published struct{ ID, Count, StartCount, Turn, Identity string }
 
 // Begin lets a pod's program begin. The pod has the receipt that T3 showed.
 type Begin struct {
@@ -168,6 +177,7 @@ const (
 	CauseAbove   Cause = "has an id above the count, and a lower one is free"
 	CauseClashes Cause = "runs under an id that another pod locks by now"
 	CauseLater   Cause = "runs under an id under which another pod began earlier"
+	CauseCount   Cause = "started with another count"
 )
 
 // Removal removes a pod: by the Eviction API, or by a delete if no budget is to be asked.
@@ -251,6 +261,8 @@ type Decision struct {
 	Remove []Removal
 	Verify bool
 	Waits  []Wait
+	// Behind are the pods whose containers have not started with the present count.
+	Behind []Behind
 	// After is when to decide again if nothing happens, 0 for never.
 	After time.Duration
 }

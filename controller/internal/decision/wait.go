@@ -19,7 +19,7 @@ func (v *view) wait() {
 
 // later says when time alone changes what is decided: a pod that is Ready becomes available, a grace period ends, or an update has stood for long.
 func (v *view) later() {
-	at := []time.Time{v.quietAt}
+	at := []time.Time{v.quietAt, v.turnAt}
 	for _, p := range v.pods {
 		if p.Terminating {
 			at = append(at, p.Deadline, p.LostAt)

@@ -177,7 +177,7 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 func (p *pass) say(ctx context.Context, d decision.Decision) error {
 	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
-		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprintf("id %s of %s", b.Published.ID, b.Published.Count), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprint(b.Published.ID, b.Published.Count, b.Published.StartCount, b.Published.Turn), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			set := annotations(b.Published)
 			written, err := p.store.Publish(ctx, pod, set)
 			if _, has := set[store.StartCountKey]; has && errors.Is(err, store.ErrRefused) {
@@ -198,6 +198,9 @@ func annotations(w decision.Published) map[string]string {
 	set := map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.IdentityKey: w.Identity}
 	if w.StartCount != "" {
 		set[store.StartCountKey] = w.StartCount
+	}
+	if w.Turn != "" {
+		set[store.TurnKey] = w.Turn
 	}
 	return set
 }

@@ -151,6 +151,8 @@ func (p *pass) see(lists ...*corev1.PodList) {
 		o.Revision = string(p.owner.UID)
 	}
 	p.world = decision.World{Owner: o, Now: p.store.Clock.Now(), Keeps: p.world.Keeps, Unlisted: !p.memory.outside.listed}
+	settle, _ := assignment.SettleAfter(p.owner.Annotations)
+	p.world.SettledAt = p.memory.counted.settles(o.Count, settle, p.world.Now)
 	for _, list := range lists {
 		for i := range list.Items {
 			p.seeOne(&list.Items[i])
@@ -178,16 +180,20 @@ func (p *pass) seeOne(pod *corev1.Pod) {
 // ownerOf returns the owner as decisions need it.
 func (p *pass) ownerOf() decision.Owner {
 	o := p.owner
+	turns, _ := assignment.CountTurns(o.Annotations, o.Count)
 	return decision.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.world.Owner.Frozen,
+		Limit: limit(o), Turns: turns, Evicts: evicts(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.world.Owner.Frozen,
 	}
 }
 
-// limit reads how many ids may be without an available pod. A Job's pod would count as failed, and what a further kind does without one is not known.
+// evicts reports whether pods of the owner may be removed. A Job's pod would count as failed, and what a further kind does without one is not known.
+func evicts(o store.Owner) bool { return !o.Is(store.Job) && o.Resource == "" }
+
+// limit reads how many ids may be without an available pod.
 func limit(o store.Owner) int {
-	if o.Is(store.Job) || o.Resource != "" {
+	if !evicts(o) {
 		return 0
 	}
 	n, _ := assignment.EvictLimit(o.Annotations, o.Count) // a value that makes no sense is told
@@ -217,6 +223,11 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 			}
 		}
 	}
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name == assignment.CountWatcher {
+			q.Watcher = short(c.ContainerID)
+		}
+	}
 	p.says(&q, pod)
 	for _, from := range []string{former(q.Identity), q.Receipt.Owner} {
 		if from != "" && from != p.ref.String() && !slices.Contains(p.world.Former, from) {
@@ -226,11 +237,21 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	return q
 }
 
+// short returns enough of a container's id to tell it from the pod's earlier ones.
+func short(id string) string {
+	_, id, _ = strings.Cut(id, "://")
+	return id[:min(len(id), 12)]
+}
+
 // says reads the metadata of a pod whose receipt is known.
 func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
-	q.Published = decision.Published{ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Identity: is[store.IdentityKey]}
+	q.Published = decision.Published{
+		ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Turn: is[store.TurnKey], Identity: is[store.IdentityKey],
+	}
+	q.OnCount = is[assignment.OnCountKey]
+	q.ReadsStartCount = q.ReadsStartCount || q.OnCount == assignment.OnCountRestart || q.OnCount == assignment.OnCountReplace
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Under = p.under(q, r)
 	q.Hidden = r.State == receipt.Locks &&

@@ -34,6 +34,9 @@ type memory struct {
 	// unused are the generations of ReplicaSets that had no pods and no replicas. Lost: one GET for each.
 	unused map[types.UID]int64
 
+	// counted is since when the owner has its count. Lost: pods that start again with a new count wait again for it to stand still.
+	counted counted
+
 	outside outside
 	rollout rollout
 	agents  agentMemory

@@ -22,6 +22,7 @@ type Metrics struct {
 	refused, conflicts prometheus.Counter
 	missing            *prometheus.GaugeVec
 	gated, oldest      *prometheus.Desc
+	behind             *prometheus.Desc
 	now                func() time.Time
 	// pods lists the pods that the cache has: a pass that fails tells of none.
 	pods func() []corev1.Pod
@@ -30,6 +31,8 @@ type Metrics struct {
 
 	mu    sync.Mutex
 	waits map[store.Ref][]decision.Wait
+	// counts are pods that started with another count.
+	counts map[store.Ref][]decision.Behind
 }
 
 // unseen is the reason of a pod that no pass has told of.
@@ -59,7 +62,8 @@ func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() boo
 		}, []string{"kind"}),
 		gated:  prometheus.NewDesc("idalloc_controller_gated_pods", "Pods that have no id yet, by reason, as the elected replica knows it.", []string{"reason"}, nil),
 		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
-		now:    now, pods: pods, leads: leads, waits: map[store.Ref][]decision.Wait{},
+		behind: prometheus.NewDesc("idalloc_controller_other_count_pods", "Pods whose containers started with another count, by what they wait for.", []string{"stage"}, nil),
+		now:    now, pods: pods, leads: leads, waits: map[store.Ref][]decision.Wait{}, counts: map[store.Ref][]decision.Behind{},
 	}
 }
 
@@ -76,6 +80,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 		c.Describe(to)
 	}
 	to <- m.gated
+	to <- m.behind
 	to <- m.oldest
 }
 
@@ -103,6 +108,9 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		for reason, n := range reasons {
 			to <- prometheus.MustNewConstMetric(m.gated, prometheus.GaugeValue, float64(n), string(reason))
 		}
+		for stage, n := range m.stages() {
+			to <- prometheus.MustNewConstMetric(m.behind, prometheus.GaugeValue, float64(n), string(stage))
+		}
 	}
 	to <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, oldest)
 }
@@ -120,19 +128,37 @@ func (m *Metrics) known() map[types.NamespacedName]decision.Reason {
 	return known
 }
 
-func (m *Metrics) observe(ref store.Ref, waits []decision.Wait) {
+// stages counts the pods that started with another count, as passes have told.
+func (m *Metrics) stages() map[decision.Stage]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.waits[ref] = waits; len(waits) == 0 {
+	stages := map[decision.Stage]int{}
+	for _, pods := range m.counts {
+		for _, p := range pods {
+			stages[p.Stage]++
+		}
+	}
+	return stages
+}
+
+func (m *Metrics) observe(ref store.Ref, d decision.Decision) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waits[ref] = d.Waits; len(d.Waits) == 0 {
 		delete(m.waits, ref)
+	}
+	if m.counts[ref] = d.Behind; len(d.Behind) == 0 {
+		delete(m.counts, ref)
 	}
 }
 
-func (m *Metrics) forget(ref store.Ref) { m.observe(ref, nil) }
+func (m *Metrics) forget(ref store.Ref) { m.observe(ref, decision.Decision{}) }
 
 func (m *Metrics) began(after time.Duration) { m.assigned.Observe(after.Seconds()) }
 
 func (m *Metrics) removed(cause decision.Cause) {
-	words := map[decision.Cause]string{decision.CauseBroken: "broken", decision.CauseOlder: "older", decision.CauseAbove: "above", decision.CauseClashes: "clash", decision.CauseLater: "later"}
+	words := map[decision.Cause]string{decision.CauseBroken: "broken", decision.CauseOlder: "older", decision.CauseAbove: "above", decision.CauseClashes: "clash", decision.CauseLater: "later",
+		decision.CauseCount: "count",
+	}
 	m.removals.WithLabelValues(words[cause]).Inc()
 }

@@ -26,8 +26,11 @@ func TestPodsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
 	m := NewMetrics(func() time.Time { return now }, func() []corev1.Pod {
 		return []corev1.Pod{pod("a", time.Minute, nil), pod("b", time.Hour, nil), pod("has one", 2*time.Hour, map[string]string{store.IDKey: "0"})}
 	}, func() bool { return leads })
-	m.observe(store.Ref{Kind: store.Deployment, Namespace: "shop", Name: worker}, []decision.Wait{{Pod: "a", Reason: decision.ReasonPaused}, {Pod: "gone", Reason: decision.ReasonSlots}})
-	for _, want := range []map[string]float64{{"paused": 1, "unseen": 1, "": 3600}, {"": 3600}} {
+	m.observe(store.Ref{Kind: store.Deployment, Namespace: "shop", Name: worker}, decision.Decision{
+		Waits:  []decision.Wait{{Pod: "a", Reason: decision.ReasonPaused}, {Pod: "gone", Reason: decision.ReasonSlots}},
+		Behind: []decision.Behind{{Pod: "b", Started: "3", Stage: decision.StageQueued}},
+	})
+	for _, want := range []map[string]float64{{"paused": 1, "unseen": 1, "": 3600, "queued": 1}, {"": 3600}} {
 		if got := gauges(t, m); !maps.Equal(got, want) {
 			t.Errorf("leads: %v, metrics: %v, want %v", leads, got, want)
 		}
@@ -38,7 +41,7 @@ func TestPodsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
 // An alert or a graph picks removals by their cause.
 func TestEachCauseOfARemovalHasAWord(t *testing.T) {
 	m := NewMetrics(time.Now, nil, nil)
-	for _, cause := range []decision.Cause{decision.CauseBroken, decision.CauseOlder, decision.CauseAbove, decision.CauseClashes, decision.CauseLater} {
+	for _, cause := range []decision.Cause{decision.CauseBroken, decision.CauseOlder, decision.CauseAbove, decision.CauseClashes, decision.CauseLater, decision.CauseCount} {
 		if m.removed(cause); m.removals.DeleteLabelValues("") {
 			t.Errorf("no word for a pod that %s", cause)
 		}
@@ -70,7 +73,7 @@ func gauges(t *testing.T, m *Metrics) map[string]float64 {
 			for _, l := range one.GetLabel() {
 				reason = l.GetValue()
 			}
-			if n := f.GetName(); n == "idalloc_controller_gated_pods" || n == "idalloc_controller_oldest_gated_pod_age_seconds" {
+			if n := f.GetName(); n == "idalloc_controller_gated_pods" || n == "idalloc_controller_other_count_pods" || n == "idalloc_controller_oldest_gated_pod_age_seconds" {
 				got[reason] = one.GetGauge().GetValue()
 			}
 		}

@@ -217,7 +217,7 @@ func (p *pass) rest(ctx context.Context, d decision.Decision) {
 		p.requeue(p.memory.failing.Left(p.world.Now))
 	}
 	p.planned(d.Plan)
-	p.metrics.observe(p.ref, d.Waits)
+	p.metrics.observe(p.ref, d)
 	p.requeue(d.After)
 	p.requeue(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {

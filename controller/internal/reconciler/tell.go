@@ -70,6 +70,7 @@ func (p *pass) tell(ctx context.Context, d decision.Decision) {
 	p.tellTooLarge(ctx)
 	p.tellWaits(ctx, d.Waits)
 	p.tellFrozen(ctx)
+	p.tellCount(ctx, d.Behind)
 	for _, c := range d.Plan.Foreign {
 		if len(d.Waits) > 0 {
 			p.warn(ctx, p.owner.About(), "SlotLockedByForeignPod", c.Pod, fmt.Sprintf(
@@ -244,10 +245,7 @@ func (p *pass) tellTooLarge(ctx context.Context) {
 
 // tellIgnored leaves an Event about the user's annotations of the owner that make no sense.
 func (p *pass) tellIgnored(ctx context.Context) {
-	problems := slices.Clone(p.owner.Wish.Problems)
-	if _, problem := assignment.EvictLimit(p.owner.Annotations, p.owner.Count); problem != nil {
-		problems = append(problems, *problem)
-	}
+	problems := slices.Concat(p.owner.Wish.Problems, assignment.UserProblems(p.owner.Annotations, p.owner.Count))
 	parts := make([]string, 0, len(problems))
 	for _, problem := range problems {
 		parts = append(parts, problem.Error()+": it counts as absent")

@@ -56,6 +56,11 @@ func trimPod(o any) (any, error) {
 			status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name == assignment.CountWatcher {
+			status.InitContainerStatuses = []corev1.ContainerStatus{{Name: c.Name, ContainerID: c.ContainerID[:min(len(c.ContainerID), longestName)]}}
+		}
+	}
 	reads := readsStartCount(pod)
 	pod.Spec, pod.Status = spec, status
 	trimPodMeta(&pod.ObjectMeta)
@@ -75,6 +80,11 @@ func readsStartCount(pod *corev1.Pod) bool {
 			return true
 		}
 	}
+	for v := range slices.Values(pod.Spec.Volumes) {
+		if v.DownwardAPI != nil && slices.ContainsFunc(v.DownwardAPI.Items, func(i corev1.DownwardAPIVolumeFile) bool { return is(i.FieldRef) }) {
+			return true
+		}
+	}
 	_, was := pod.Annotations[readsStartCountKey]
 	return was && len(pod.Spec.Containers) == 0
 }
@@ -83,8 +93,8 @@ func trimPodMeta(m *metav1.ObjectMeta) {
 	trimObject(m)
 	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
 	was := m.Annotations[tooLargeKey]
-	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.IdentityKey,
-		assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
+	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, store.IdentityKey,
+		assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		text := m.Annotations[key]
 		cut := receipt.Kept(text)

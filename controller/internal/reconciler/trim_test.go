@@ -17,6 +17,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -29,7 +30,7 @@ func hostile() metav1.ObjectMeta {
 	for i := range 20_000 {
 		m.Annotations[strconv.Itoa(i)] = ""
 	}
-	for _, key := range []string{receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.IdentityKey, store.CompletionIndexLabel, revisionKey, "other"} {
+	for _, key := range []string{receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, assignment.OnCountKey, store.IdentityKey, store.CompletionIndexLabel, revisionKey, "other"} {
 		m.Annotations[key] = strings.Repeat("1", 250_000)
 	}
 	m.OwnerReferences = []metav1.OwnerReference{
@@ -48,6 +49,9 @@ func TestWhatTheCacheKeepsOfAnObjectIsBounded(t *testing.T) {
 		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("example.com/%d", i)})
 	}
 	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: store.Gate})
+	for range 100 {
+		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: assignment.CountWatcher, ContainerID: strings.Repeat("i", huge)})
+	}
 	meta := &podMeta{ObjectMeta: hostile()}
 	for what, trimmed := range map[string]func() (any, error){"a pod": func() (any, error) { return trimPod(pod) }, "an owner": func() (any, error) { return trimMeta(meta) }} {
 		got, err := trimmed()

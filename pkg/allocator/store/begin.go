@@ -24,7 +24,9 @@ const (
 	IDKey         = "idalloc.dev/id"
 	CountKey      = "idalloc.dev/count"
 	StartCountKey = "idalloc.dev/start-count"
-	IdentityKey   = "idalloc.dev/identity"
+	// TurnKey is what a pod had when its turn to restart with another count began, until the turn has ended.
+	TurnKey     = "idalloc.dev/turn"
+	IdentityKey = "idalloc.dev/identity"
 )
 
 // Take replaces the receipt of a pod for which the controller takes: by a lock, or by a withdrawal. It returns the pod as written. pod is the pod as last
@@ -83,6 +85,9 @@ func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, 
 	}
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		patch = append(patch, add(pointer("metadata", annotationsField, key), set[key]))
+	}
+	if set[TurnKey] == "" && pod.Annotations[TurnKey] != "" { // the turn has ended
+		patch = append(patch, add(pointer("metadata", annotationsField, TurnKey), ""))
 	}
 	body, err := encode(patch)
 	if err != nil {

@@ -109,6 +109,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		const (
 			ungate  = `{"op":"remove","path":"/spec/schedulingGates"}`
 			count   = `{"op":"add","path":"/metadata/annotations","value":{"idalloc.dev/start-count":"5"}}`
+			turn    = `{"op":"add","path":"/metadata/annotations","value":{"idalloc.dev/turn":"1 a"}}`
 			id      = `{"op":"add","path":"/metadata/annotations","value":{"idalloc.dev/id":"0","idalloc.dev/start-count":"1"}}`
 			label   = `{"op":"add","path":"/metadata/labels/idalloc.dev~1instance-id","value":"0"}`
 			unmark  = `{"op":"remove","path":"/metadata/labels/idalloc.dev~1assign"}`
@@ -116,7 +117,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 			image   = `{"op":"replace","path":"/spec/containers/0/image","value":"example.com/other"}`
 			node    = `{"op":"add","path":"/spec/nodeSelector","value":{"a":"b"}}`
 		)
-		for _, write := range []string{count, id, label, unmark} {
+		for _, write := range []string{count, turn, id, label, unmark} {
 			Expect(patch(client, "["+write+"]")).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/")), write)
 			Expect(patch(client, "["+write+"]", "status")).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/")), write)
 		}
@@ -125,6 +126,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 
 		controller, s := asController()
 		Expect(patch(controller, "["+id+","+label+","+ungate+"]")).To(Succeed())
+		Expect(patch(controller, "["+turn+"]")).To(Succeed())
 		Expect(patch(controller, "["+foreign+"]")).To(MatchError(ContainSubstring("may only change keys of idalloc, and not example.com/x")))
 		Expect(patch(controller, "["+unmark+"]")).To(MatchError(ContainSubstring("may only change keys of idalloc, and not idalloc.dev/assign")))
 		for _, write := range []string{image, node} {

@@ -1,0 +1,159 @@
+// Command idalloc-countwatch ends with exit code 42 when a file shows another count than before. A container restart rule for that code restarts all
+// containers of the pod. It is a native sidecar of pods with the annotation idalloc.dev/on-count-change: restart, and needs no token.
+//
+//	idalloc-countwatch FILE SEEN
+//
+// FILE is in a volume of the downward API. SEEN is in an emptyDir, and has the count that the pod's containers started with.
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// restart is the exit code of the container restart rule.
+	restart = 42
+	// least is the time between two restarts. Kubernetes has no back-off for a restart of all containers.
+	least = 10 * time.Second
+)
+
+func main() {
+	runtime.GOMAXPROCS(1) // each processor of Go's runtime has caches of its own
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, os.Interrupt) // the first process of a container has no default for SIGTERM
+	const usage = "Usage: idalloc-countwatch FILE SEEN"
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "--help":
+		end(usage, 0)
+	case len(os.Args) != 3:
+		end(usage, 2)
+	}
+	was, is, err := watch(os.Args[1], os.Args[2], os.Getenv("IDALLOC_COUNT"), stop)
+	switch {
+	case err != nil:
+		end(err.Error(), 1)
+	case is != "":
+		end("the count changed from "+was+" to "+is+": all containers of the pod start again", restart)
+	}
+}
+
+func end(message string, code int) {
+	_, _ = os.Stderr.WriteString(message + "\n")
+	os.Exit(code)
+}
+
+// watch blocks until the containers are to start again, and returns the count before and the new one. It returns no count if it is stopped.
+func watch(file, path, started string, stop <-chan os.Signal) (was, is string, err error) {
+	news, err := fsnotify.NewWatcher()
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { _ = news.Close() }()
+	if err := news.Add(filepath.Dir(file)); err != nil { // the kubelet replaces a link in the folder
+		return "", "", err
+	}
+	for {
+		count, err := read(file)
+		if err != nil {
+			return "", "", err
+		}
+		seen, err := recall(path, started, count)
+		if err != nil {
+			return "", "", err
+		}
+		due, left := seen.due(count, time.Now())
+		if due {
+			return seen.count, count, note(path, count)
+		}
+		var wait <-chan time.Time
+		if left > 0 {
+			wait = time.After(left)
+		}
+		select {
+		case <-stop:
+			return "", "", nil
+		case <-wait:
+		case <-news.Events:
+		case err := <-news.Errors:
+			return "", "", err
+		}
+	}
+}
+
+// seen is the count that the containers of the pod started with, and since when that is known.
+type seen struct {
+	count string
+	at    time.Time
+}
+
+// due reports whether the containers are to start again, or after which time to ask again. 0 is when the file changes.
+//
+// What this container itself started with does not count: if it alone was restarted, the other containers may have an older count.
+func (s seen) due(count string, now time.Time) (due bool, left time.Duration) {
+	if count == "" || s.count == "" || count == s.count {
+		return false, 0
+	}
+	left = min(s.at.Add(least).Sub(now), least) // the clock may have gone back
+	return left <= 0, max(0, left)
+}
+
+// recall reads what note wrote. If there is nothing yet, the pod is new: its other containers start after this one, with its count or a later one. The file
+// may be older or newer than that.
+func recall(path, started, count string) (seen, error) {
+	info, err := os.Stat(path) //nolint:gosec // the pod says which
+	if errors.Is(err, fs.ErrNotExist) {
+		if started = number(started); started == "" {
+			started = count
+		}
+		if started == "" {
+			return seen{}, nil
+		}
+		if err := note(path, started); err != nil {
+			return seen{}, err
+		}
+		return seen{started, time.Now()}, nil
+	}
+	if err != nil {
+		return seen{}, err
+	}
+	text, err := read(path)
+	return seen{text, info.ModTime()}, err
+}
+
+// note writes the count before the process ends: the next process runs beside containers that started with it or with a later one.
+func note(path, count string) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, []byte(count), 0o600); err != nil { //nolint:gosec // the same
+		return err
+	}
+	return os.Rename(next, path) //nolint:gosec // the same
+}
+
+// read returns the count of a file, empty if it has none.
+func read(path string) (string, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the pod says which
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return number(string(text)), err
+}
+
+// number returns the text if it is a count, and empty otherwise.
+func number(text string) string {
+	text = strings.TrimSpace(text)
+	if n, err := strconv.Atoi(text); err != nil || n < 0 {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,178 @@
+package decision
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// Stage says what a pod waits for whose containers started with another count.
+type Stage string
+
+// The stages.
+const (
+	StageSettling Stage = "settling" // the count has not stood still for long enough
+	StageQueued   Stage = "queued"   // as many others restart, or lack an available pod, as may
+	StageStarting Stage = "starting" // its containers start again, or it has not been available since
+	StageEvicting Stage = "evicting" // the controller evicts it as soon as the disruption budgets permit
+	StageRollout  Stage = "rollout"  // it is of an older revision, which the rolling update replaces
+	StagePaused   Stage = "paused"   // the Deployment is paused
+	StageNever    Stage = "never"    // the controller evicts no pods of this kind
+)
+
+// Behind is a pod whose containers started with another count, or have just been told the present one.
+type Behind struct {
+	Pod     string
+	Started string
+	Stage   Stage
+}
+
+// turn is a pod's present start count, and in Turn what it had when its turn began. Turn is empty if the pod has no turn, or was not available when the start
+// count changed.
+type turn struct{ StartCount, Turn string }
+
+// turns decides which pods that restart with the count get the present one now. Pods that are not available get it at once: a restart costs nothing there.
+func (v *view) turns() {
+	v.told = map[string]turn{}
+	var waiting []*pod
+	used := 0
+	for _, p := range v.pods {
+		if !v.turnsWith(p, assignment.OnCountRestart) {
+			continue
+		}
+		if v.restarts(p) {
+			used++
+		} else if p.Turn != "" {
+			v.told[p.Name] = turn{p.StartCount, ""}
+		}
+		if p.StartCount != v.present() {
+			waiting = append(waiting, p)
+		} else if v.restarts(p) {
+			v.behind(p, StageStarting)
+		}
+	}
+	for _, p := range byID(waiting) {
+		next := turn{v.present(), p.StartCount + " " + p.Watcher}
+		switch _, watcher := p.origin(); {
+		case v.unsettled():
+			v.behind(p, StageSettling)
+			continue
+		case v.restarts(p) && watcher == p.Watcher: // it has not restarted since its turn began
+			next.Turn = p.Turn
+		case v.restarts(p):
+		case !v.available(p):
+			next.Turn = ""
+		case used < v.w.Owner.Turns:
+			used++
+		default:
+			v.behind(p, StageQueued)
+			continue
+		}
+		v.told[p.Name] = next
+		v.behind(p, StageStarting)
+	}
+}
+
+func byID(pods []*pod) []*pod {
+	slices.SortFunc(pods, func(a, b *pod) int { return cmp.Or(a.id-b.id, cmp.Compare(a.Name, b.Name)) })
+	return pods
+}
+
+// present is the present count, as a start count says it.
+func (v *view) present() string { return strconv.Itoa(v.w.Owner.Count) }
+
+// unsettled reports whether the count has not stood still for long enough. It notes when to decide again.
+func (v *view) unsettled() bool {
+	v.turnAt = v.w.SettledAt
+	return v.w.SettledAt.After(v.w.Now)
+}
+
+// turnsWith reports whether the pod runs and changes its start count in this way. One above the count keeps its own until Kubernetes removes it.
+func (v *view) turnsWith(p *pod, way string) bool {
+	return p.begun && !p.Terminating && !p.anothers() && p.id < v.w.Owner.Count && p.OnCount == way && v.holdsStart(p)
+}
+
+// holdsStart reports whether the pod's start count does not follow the count. That of a pod which is to restart and has no watcher follows.
+func (v *view) holdsStart(p *pod) bool {
+	if _, err := strconv.Atoi(p.StartCount); err != nil || !p.begun {
+		return false
+	}
+	return p.OnCount == assignment.OnCountReplace || p.OnCount == assignment.OnCountRestart && (p.Watcher != "" || !v.available(p))
+}
+
+// startCount returns what the pod's containers start with from now on, and its turn.
+func (v *view) startCount(p *pod, count string) turn {
+	told, has := v.told[p.Name]
+	switch {
+	case !v.holdsStart(p):
+		return turn{count, ""}
+	case has:
+		return told
+	}
+	return turn{p.StartCount, p.Turn}
+}
+
+// origin reads a turn: the start count before it, and the watcher that is to end.
+func (p *pod) origin() (count, watcher string) {
+	count, watcher, _ = strings.Cut(p.Turn, " ")
+	return count, watcher
+}
+
+// restarts reports whether the pod's turn is under way. It ends when the pod is available and its containers have started again, or need not.
+func (v *view) restarts(p *pod) bool {
+	count, watcher := p.origin()
+	over := v.available(p) && p.Watcher != "" && (p.Watcher != watcher || count == p.StartCount)
+	return p.Turn != "" && !over
+}
+
+func (v *view) behind(p *pod, at Stage) {
+	v.d.Behind = append(v.d.Behind, Behind{Pod: p.Name, Started: p.StartCount, Stage: at})
+}
+
+// replace evicts pods that started with another count. A pod that is not available goes at once. The others go while few enough ids lack an available pod.
+func (v *view) replace() {
+	o, c := v.w.Owner, v.census()
+	var working []*pod
+	for _, p := range c.holders {
+		if !v.turnsWith(p, assignment.OnCountReplace) || p.StartCount == v.present() {
+			continue
+		}
+		stage := StageEvicting
+		switch {
+		case !o.Evicts:
+			stage = StageNever
+		case o.Paused:
+			stage = StagePaused
+		case !p.Owned || !v.current(p):
+			stage = StageRollout
+		case v.unsettled():
+			stage = StageSettling
+		case v.available(p):
+			working = append(working, p)
+			continue
+		default:
+			v.evict(p)
+			c.without--
+		}
+		v.behind(p, stage)
+	}
+	for _, p := range byID(working) {
+		if c.without >= o.Turns {
+			v.behind(p, StageQueued)
+			continue
+		}
+		c.without++
+		v.evict(p)
+		v.behind(p, StageEvicting)
+	}
+}
+
+// evict evicts a pod that started with another count, unless it goes already.
+func (v *view) evict(p *pod) {
+	if !v.doubled(p) && !slices.ContainsFunc(v.d.Remove, func(r Removal) bool { return r.Pod == p.Name }) {
+		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseCount, Evict: true})
+	}
+}

@@ -1,0 +1,63 @@
+package reconciler
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+func TestTheCountStandsStill(t *testing.T) {
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	var c counted
+	for _, tc := range []struct {
+		name             string
+		at, count, after int
+		settled          int
+	}{
+		{"the controller starts", 0, 3, 30, 30},
+		{"nothing changes", 20, 3, 30, 30},
+		{"the count changes much later", 100, 5, 30, 130},
+		{"and again", 115, 6, 30, 145},
+		{"and back", 130, 5, 30, 160},
+		{"the user wants it sooner", 140, 5, 5, 135},
+		{"it changes again after that", 200, 6, 30, 230},
+		{"it changes all the time", 215, 7, 30, 245},
+		{"for minutes", 490, 8, 30, 500},
+		{"the last pods have had their turns", 510, 9, 30, 540},
+	} {
+		got := c.settles(tc.count, time.Duration(tc.after)*time.Second, at(tc.at))
+		if !got.Equal(at(tc.settled)) {
+			t.Errorf("%s: settled after %s", tc.name, got.Sub(start))
+		}
+		if tc.at == 215 { // in between
+			for s := 230; s < 490; s += 15 {
+				c.settles(s, 30*time.Second, at(s))
+			}
+		}
+	}
+}
+
+// What decisions about a changed count need is still there when the cache has trimmed a pod.
+func TestTheCacheKeepsWhatTurnsNeed(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{
+		assignment.OnCountKey: assignment.OnCountRestart, store.StartCountKey: "3", store.TurnKey: "2 f00",
+	}}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
+		{Name: "setup", ContainerID: "containerd://1"}, {Name: assignment.CountWatcher, ContainerID: "containerd://70fba7807c1c4711"},
+	}
+	for range 2 {
+		if _, err := trimPod(pod); err != nil {
+			t.Fatal(err)
+		}
+		q := passOf(t, nil).podOf(pod)
+		if q.OnCount != assignment.OnCountRestart || q.StartCount != "3" || q.Turn != "2 f00" || q.Watcher != "70fba7807c1c" {
+			t.Errorf("the pod is %+v", q)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package assignment
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// OnCountKey is the annotation of a pod template that says what happens to the controller's pods when the count changes. The user writes it.
+const OnCountKey = "idalloc.dev/on-count-change"
+
+// The values of OnCountKey.
+const (
+	// OnCountKeep: programs that run keep the count that they started with. This is the default.
+	OnCountKeep = "keep"
+	// OnCountRestart: all containers of a pod start again.
+	OnCountRestart = "restart"
+	// OnCountReplace: the controller evicts the pod.
+	OnCountReplace = "replace"
+)
+
+// CountWatcher is the container that starts all containers of a pod again.
+const CountWatcher = "idalloc-countwatch"
+
+// TurnsKey is the annotation of an owner that says how many available pods restart, or are replaced, at a time because the count changed: a number or a
+// percentage of the count. The user writes it.
+const TurnsKey = "idalloc.dev/count-turns"
+
+// defaultTurns is the percentage where TurnsKey is absent or invalid.
+const defaultTurns = 25
+
+// SettleKey is the annotation of an owner that says how long the count must stand still before pods restart or are replaced because of it: a Go duration.
+// The user writes it.
+const SettleKey = "idalloc.dev/settle-after"
+
+// DefaultSettle is the time where SettleKey is absent or invalid. A HorizontalPodAutoscaler changes the count every 15 seconds.
+const DefaultSettle = 30 * time.Second
+
+// CountTurns reads TurnsKey. The problem is nil unless the value is invalid: then the default counts.
+func CountTurns(annotations map[string]string, count int) (turns int, problem *ProblemError) {
+	text, ok := annotations[TurnsKey]
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n <= 0 {
+		if ok {
+			problem = &ProblemError{Key: TurnsKey, Detail: "not a number above 0 or a percentage: " + quote(text)}
+		}
+		n, percent = defaultTurns, true
+	}
+	if percent {
+		n = min(n, 100) * count / 100
+	}
+	return max(1, n), problem
+}
+
+// SettleAfter reads SettleKey. The problem is nil unless the value is invalid: then the default counts.
+func SettleAfter(annotations map[string]string) (after time.Duration, problem *ProblemError) {
+	text, ok := annotations[SettleKey]
+	if !ok {
+		return DefaultSettle, nil
+	}
+	after, err := time.ParseDuration(text)
+	if err != nil || after < 0 || after > time.Hour {
+		return DefaultSettle, &ProblemError{Key: SettleKey, Detail: "not a duration from 0s to 1h such as 30s: " + quote(text)}
+	}
+	return after, nil
+}
+
+// UserProblems returns what is invalid of the annotations that the controller reads for a workload.
+func UserProblems(annotations map[string]string, count int) (problems []ProblemError) {
+	_, evict := EvictLimit(annotations, count)
+	_, turns := CountTurns(annotations, count)
+	_, settle := SettleAfter(annotations)
+	for _, p := range []*ProblemError{evict, turns, settle} {
+		if p != nil {
+			problems = append(problems, *p)
+		}
+	}
+	return problems
+}
