@@ -75,10 +75,9 @@ func programs() {
 	},
 		Entry("kube-state-metrics, after a rolling restart", Label(mainFlow), kubeStateMetrics(), "keep", SpecTimeout(5*patience)),
 		Entry("vmagent, after a rolling restart", vmagent(), "keep", SpecTimeout(5*patience)),
-		// The controller does not read the annotation yet.
-		PEntry("kube-state-metrics, restarted in place", kubeStateMetrics(), "restart", SpecTimeout(5*patience)),
-		PEntry("vmagent, restarted in place", vmagent(), "restart", SpecTimeout(5*patience)),
-		PEntry("kube-state-metrics, replaced", kubeStateMetrics(), "replace", SpecTimeout(5*patience)),
+		Entry("kube-state-metrics, restarted in place", kubeStateMetrics(), "restart", SpecTimeout(5*patience)),
+		Entry("vmagent, restarted in place", vmagent(), "restart", SpecTimeout(5*patience)),
+		Entry("kube-state-metrics, replaced", kubeStateMetrics(), "replace", SpecTimeout(5*patience)),
 	)
 
 	It("has beside it kube-state-metrics in a StatefulSet, which shards by itself", func(ctx SpecContext) {
