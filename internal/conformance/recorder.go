@@ -56,6 +56,8 @@ type Recorder struct {
 	Steps int
 
 	seen map[string]*seen
+	// changed are the Leases that another writer wrote last. What one of them says need not be what its holder goes by.
+	changed map[string]bool
 }
 
 // seen is what the Recorder knows of a pod.
@@ -259,7 +261,12 @@ func (r *Recorder) Lease(name, holder string, by Author, locks []string, at, unt
 		slot = locks[i]
 	}
 	s := Step{Do: Secure, Pod: holder, Lease: name, Receipt: Receipt{Locks: locks}, Thing: slot, At: at, Until: until}
-	if before := r.leases[name].holder; by == Another && before != nil && before.uid != holder && at < r.leases[name].until {
+	was := r.changed[name]
+	if r.changed == nil {
+		r.changed = map[string]bool{}
+	}
+	r.changed[name] = by == Another
+	if before := r.leases[name].holder; before != nil && before.uid != holder && (was || by == Another && at < r.leases[name].until) {
 		r.expose(before, Step{Do: Secure, Pod: before.uid, Lease: name, Receipt: s.Receipt}, fmt.Errorf("%s of pod %s: %w: A3: a Lease whose time is not over stays", Secure, before.uid, ErrRefused))
 		r.do(s, r.pods[holder])
 		return

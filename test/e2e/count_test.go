@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,17 +27,17 @@ import (
 // countChanges are specs of programs that take id and count as flags.
 func countChanges() {
 	It("gives a new count to programs that take flags, in the same pods", func(ctx SpecContext) {
-		w := counting(ctx, assignment.OnCountRestart, "2s")
+		w := counting(ctx, assignment.OnCountRestart)
 		pods := w.uids(ctx)
 		before := w.held(ctx, 3)
 		w.expectFlags(ctx, 3)
 		for _, n := range []int{5, 2} {
 			By(fmt.Sprint("scaling to ", n))
-			print := w.measureTurns(ctx)
+			tell := w.measureTurns(ctx)
 			w.scale(ctx, strconv.Itoa(n))
 			after := w.held(ctx, n)
 			w.expectFlags(ctx, n)
-			print()
+			tell()
 			for id, pod := range after {
 				if _, had := before[id]; had {
 					Expect(pod).To(Equal(before[id]), "id %d", id)
@@ -55,7 +55,7 @@ func countChanges() {
 	}, SpecTimeout(4*patience))
 
 	It("replaces pods that started with another count, a few at a time", func(ctx SpecContext) {
-		w := counting(ctx, assignment.OnCountReplace, "2s")
+		w := counting(ctx, assignment.OnCountReplace)
 		old := w.held(ctx, 3)
 		w.expectFlags(ctx, 3)
 		start := time.Now()
@@ -68,19 +68,19 @@ func countChanges() {
 	}, SpecTimeout(4*patience))
 
 	It("restarts with a count that changes again meanwhile, also if the watcher, the program and the controller are killed", func(ctx SpecContext) {
-		w := counting(ctx, assignment.OnCountRestart, "2s")
+		w := counting(ctx, assignment.OnCountRestart)
 		before := w.held(ctx, 3)
 		By("a second change in the middle")
-		print := w.measureTurns(ctx)
+		tell := w.measureTurns(ctx)
 		w.scale(ctx, "4")
 		w.awaitTurn(ctx, before, 4)
 		w.scale(ctx, "3")
 		w.expectFlags(ctx, 3)
 		Expect(w.held(ctx, 3)).To(Equal(before))
-		print()
+		tell()
 
 		By("killing one watcher, one program and the leader")
-		print = w.measureTurns(ctx)
+		tell = w.measureTurns(ctx)
 		w.scale(ctx, "4")
 		w.awaitTurn(ctx, before, 4)
 		Expect(kill(before[1], assignment.CountWatcher)).To(Succeed())
@@ -89,7 +89,7 @@ func countChanges() {
 		Expect(leader.kubectl(ctx, "delete", "pods", "-l", "app.kubernetes.io/name=idalloc-controller", "--wait=false")).Error().NotTo(HaveOccurred())
 		w.expectFlags(ctx, 4)
 		expectKept(before, w.held(ctx, 4))
-		print()
+		tell()
 
 		By("a rolling update meanwhile")
 		w.scale(ctx, "3")
@@ -101,7 +101,7 @@ func countChanges() {
 	}, SpecTimeout(6*patience))
 
 	It("goes back to a count that works", func(ctx SpecContext) {
-		w := counting(ctx, assignment.OnCountRestart, "2s", func(s *appsv1.DeploymentSpec) {
+		w := counting(ctx, assignment.OnCountRestart, func(s *appsv1.DeploymentSpec) {
 			c := &s.Template.Spec.Containers[0] // it fails if there are 4
 			c.Command = append([]string{program, "unless", "--total-shards=4"}, c.Command...)
 		})
@@ -120,13 +120,13 @@ func countChanges() {
 }
 
 // counting applies three replicas of a program that takes flags.
-func counting(ctx context.Context, on, settle string, changes ...change) *workload {
+func counting(ctx context.Context, on string, changes ...change) *workload {
 	GinkgoHelper()
 	w := prepare(ctx, files, 3, append([]change{assigned, byDefault, func(s *appsv1.DeploymentSpec) {
 		s.Template.Annotations = map[string]string{assignment.OnCountKey: on, "inject.idalloc.dev/image": image}
 		s.Template.Spec.Containers[0].Args = []string{"--shard=$(IDALLOC_ID)", "--total-shards=$(IDALLOC_COUNT)"}
 	}}, changes...)...)
-	metav1.SetMetaDataAnnotation(&w.manifest.deployment.ObjectMeta, assignment.SettleKey, settle)
+	metav1.SetMetaDataAnnotation(&w.manifest.deployment.ObjectMeta, assignment.SettleKey, "2s")
 	w.apply(ctx)
 	return w
 }
@@ -153,7 +153,7 @@ func flagsOf(pod string) (flags []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(found["fileworker"]), "cmdline"))
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", found["fileworker"]))
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +194,8 @@ func (w *workload) uids(ctx context.Context) map[string]string {
 	return uids
 }
 
-// measureTurns watches the turns of the pods until print is called, which reports them.
-func (w *workload) measureTurns(ctx context.Context) (print func()) {
+// measureTurns watches the turns of the pods until tell is called, which reports them.
+func (w *workload) measureTurns(ctx context.Context) (tell func()) {
 	GinkgoHelper()
 	began, ended, start := map[string]time.Duration{}, map[string]time.Duration{}, time.Now()
 	ctx, stop := context.WithCancel(ctx)
@@ -227,10 +227,10 @@ func (w *workload) measureTurns(ctx context.Context) (print func()) {
 		GinkgoHelper()
 		stop()
 		<-done
-		text := ""
+		text := &strings.Builder{}
 		for _, pod := range slices.Sorted(maps.Keys(began)) {
-			text += fmt.Sprintf("%s from %.1f s to %.1f s after the scale: %.1f s\n", pod, began[pod].Seconds(), ended[pod].Seconds(), (ended[pod] - began[pod]).Seconds())
+			_, _ = fmt.Fprintf(text, "%s from %.1f s to %.1f s after the scale: %.1f s\n", pod, began[pod].Seconds(), ended[pod].Seconds(), (ended[pod] - began[pod]).Seconds())
 		}
-		AddReportEntry("turns", text, ReportEntryVisibilityAlways)
+		AddReportEntry("turns", text.String(), ReportEntryVisibilityAlways)
 	}
 }

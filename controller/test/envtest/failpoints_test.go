@@ -39,7 +39,7 @@ var _ = Describe("the program that is shipped", func() {
 				for i := range atOnce {
 					under.Go(func() {
 						defer GinkgoRecover()
-						hits[i] = history(ctx, exec.Command(program, "--kubeconfig", kubeconfig), fault, first+i)
+						hits[i] = history(ctx, []string{program, "--kubeconfig", kubeconfig}, fault, first+i)
 					})
 				}
 				under.Wait()
@@ -60,12 +60,12 @@ var _ = Describe("the program that is shipped", func() {
 
 // history has a Deployment made, scaled, updated and scaled down while one write of the controller fails. It returns which one, empty if there are not as
 // many.
-func history(ctx context.Context, program *exec.Cmd, fault string, number int) (hit string) {
+func history(ctx context.Context, program []string, fault string, number int) (hit string) {
 	GinkgoHelper()
 	ns, file := newNamespace(ctx), filepath.Join(GinkgoT().TempDir(), "hit")
-	program.Args = append(program.Args, "--namespace", ns, "--leader-election=false", "--metrics-address=0", "--health-address=0")
-	defer kubeletUntil(ns)()
-	defer again(program, fmt.Sprintf("IDALLOC_FAILPOINT=%d:%s:%s", number, fault, file))()
+	program = append(program, "--namespace", ns, "--leader-election=false", "--metrics-address=0", "--health-address=0")
+	defer kubeletUntil(ctx, ns)()
+	defer again(ctx, program, fmt.Sprintf("IDALLOC_FAILPOINT=%d:%s:%s", number, fault, file))()
 	create(ctx, ns, deployment(2))
 	rolled(ctx, ns, "", 2)
 	patch(ctx, ns, `{"spec":{"replicas":3}}`)
@@ -75,7 +75,7 @@ func history(ctx context.Context, program *exec.Cmd, fault string, number int) (
 	patch(ctx, ns, `{"spec":{"replicas":1}}`)
 	rolled(ctx, ns, "2", 1)
 	Expect(client.AppsV1().Deployments(ns).Delete(ctx, worker, metav1.DeleteOptions{})).To(Succeed())
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(file) //nolint:gosec // a file of this spec
 	if !os.IsNotExist(err) {
 		Expect(err).NotTo(HaveOccurred())
 	}
@@ -83,15 +83,15 @@ func history(ctx context.Context, program *exec.Cmd, fault string, number int) (
 }
 
 // again runs a program, and once more without the variable each time that it ends, until stop is called.
-func again(program *exec.Cmd, variable string) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+func again(ctx context.Context, program []string, variable string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer GinkgoRecover()
 		defer close(ended)
 		runtime.LockOSThread() // the program ends with the thread that started it
 		for env := append(os.Environ(), variable); ctx.Err() == nil; env = os.Environ() {
-			cmd := exec.CommandContext(ctx, program.Path, program.Args[1:]...)
+			cmd := exec.CommandContext(ctx, program[0], program[1:]...) //nolint:gosec // hack/failpoints built it
 			cmd.Env, cmd.Stderr = env, GinkgoWriter
 			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 			_ = cmd.Run() // it is killed, by the fault or here

@@ -184,11 +184,11 @@ func haveIDs(ctx context.Context, namespace string, n int) {
 }
 
 // kubelet makes each pod without a gate Ready, and says if two have one id, until the spec ends.
-func kubelet(namespace string) { DeferCleanup(kubeletUntil(namespace)) }
+func kubelet(namespace string) { DeferCleanup(kubeletUntil(context.Background(), namespace)) }
 
 // kubeletUntil does so until stop is called.
-func kubeletUntil(namespace string) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+func kubeletUntil(ctx context.Context, namespace string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer GinkgoRecover()

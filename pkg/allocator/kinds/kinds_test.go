@@ -7,20 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+const worker = "worker"
+
 const appsV1 = "apps/v1"
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Ref{
-		"deployment/worker": {appsV1, Deployment, "shop", "worker", ""}, "deploy/worker": {appsV1, Deployment, "shop", "worker", ""},
-		"Deployments.apps/worker": {appsV1, Deployment, "shop", "worker", ""}, "deployments.v1.apps/worker": {appsV1, Deployment, "shop", "worker", ""},
-		"sts/worker": {appsV1, StatefulSet, "shop", "worker", ""}, "rs/worker": {appsV1, ReplicaSet, "shop", "worker", ""},
-		"job/worker": {"batch/v1", Job, "shop", "worker", ""}, "jobs.batch/worker": {"batch/v1", Job, "shop", "worker", ""},
+		"deployment/worker": {appsV1, Deployment, "shop", worker, ""}, "deploy/worker": {appsV1, Deployment, "shop", worker, ""},
+		"Deployments.apps/worker": {appsV1, Deployment, "shop", worker, ""}, "deployments.v1.apps/worker": {appsV1, Deployment, "shop", worker, ""},
+		"sts/worker": {appsV1, StatefulSet, "shop", worker, ""}, "rs/worker": {appsV1, ReplicaSet, "shop", worker, ""},
+		"job/worker": {"batch/v1", Job, "shop", worker, ""}, "jobs.batch/worker": {"batch/v1", Job, "shop", worker, ""},
 	} {
 		if got, ok := BuiltIn().Parse(text, "shop"); !ok || got != want {
 			t.Errorf("%s is %+v, %v, want %+v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", "worker", "deployment", "deployment/", "/worker", "deployment/worker/x", "deployments.batch/worker", "pod/worker", "daemonset/worker"} {
+	for _, text := range []string{"", worker, "deployment", "deployment/", "/worker", "deployment/worker/x", "deployments.batch/worker", "pod/worker", "daemonset/worker"} {
 		if got, ok := BuiltIn().Parse(text, "shop"); ok {
 			t.Errorf("%q is %+v", text, got)
 		}
@@ -40,8 +42,8 @@ func TestRef(t *testing.T) {
 		"a kind of none":  {"/v1", "Node", false},
 	} {
 		is := map[string]string{Deployment: appsV1, Job: "batch/v1"}
-		ref, ok := BuiltIn().Ref(tc.apiVersion, tc.kind, "shop", "worker")
-		if want := (Ref{is[tc.kind], tc.kind, "shop", "worker", ""}); ok != tc.ok || (ok && ref != want) {
+		ref, ok := BuiltIn().Ref(tc.apiVersion, tc.kind, "shop", worker)
+		if want := (Ref{is[tc.kind], tc.kind, "shop", worker, ""}); ok != tc.ok || (ok && ref != want) {
 			t.Errorf("%s: %+v, %t", name, ref, ok)
 		}
 	}
@@ -58,15 +60,15 @@ func TestKindsOfOneNameAreTwo(t *testing.T) {
 		t.Fatalf("%v, missing %q, %v", all, missing, err)
 	}
 	for text, want := range map[string]Ref{
-		"StatefulSet/worker":                {appsV1, StatefulSet, "shop", "worker", ""},
-		"StatefulSet.apps.kruise.io/worker": {"apps.kruise.io/v1beta1", StatefulSet, "shop", "worker", "statefulsets"},
-		"Proxy.example.com/worker":          {"example.com/v1", "Proxy", "shop", "worker", "proxies"},
+		"StatefulSet/worker":                {appsV1, StatefulSet, "shop", worker, ""},
+		"StatefulSet.apps.kruise.io/worker": {"apps.kruise.io/v1beta1", StatefulSet, "shop", worker, "statefulsets"},
+		"Proxy.example.com/worker":          {"example.com/v1", "Proxy", "shop", worker, "proxies"},
 	} {
 		ref, ok := all.Parse(text, "shop")
 		if !ok || ref != want || ref.String() != text {
 			t.Errorf("%s is %+v, want %+v", text, ref, want)
 		}
-		if again, ok := all.Ref(want.APIVersion, want.Kind, "shop", "worker"); !ok || again != want || again.GVR().Resource == "" {
+		if again, ok := all.Ref(want.APIVersion, want.Kind, "shop", worker); !ok || again != want || again.GVR().Resource == "" {
 			t.Errorf("%s %s is %+v, want %+v", want.APIVersion, want.Kind, again, want)
 		}
 		if further := want.Resource != ""; ref.Is(StatefulSet) == further && ref.Kind == StatefulSet || ref.Of().Condemns == further && ref.Kind == StatefulSet {
