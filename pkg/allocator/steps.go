@@ -8,6 +8,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/invariant"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -92,6 +93,7 @@ func (a *Allocator) begin(share receipt.Share) {
 	if a.lease.Over() {
 		return // hear takes that in
 	}
+	invariant.Must(a.state.Confirms(share), "work begins only on what this pod locks, and T3 showed no other lock of it")
 	a.state = a.state.Begun(share)
 	a.wait.retry.Reset()
 	a.contention.backoff.Reset()

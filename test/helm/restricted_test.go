@@ -127,11 +127,28 @@ func everything(t *testing.T, chart release.Releaser) map[string]string {
 			t.Fatal(err)
 		}
 	}
-	folders, err := filepath.Glob("../../config/examples/*")
-	if err != nil || len(folders) < 9 {
-		t.Fatalf("examples %v: %v", folders, err)
+	uses, err := filepath.Glob("../../config/examples/uses/*.yaml")
+	if err != nil || len(uses) < 8 {
+		t.Fatalf("uses %v: %v", uses, err)
 	}
-	for _, folder := range append(folders, component, "../../config/controller", "../../examples/prometheus", "../../examples/postgres", "../../examples/rabbitmq", "../../autoscaler/config") {
+	for _, file := range uses {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of the project
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(file) != "argo-cd.yaml" { // a patch of Argo CD's own manifest
+			all[file] = string(text)
+		}
+	}
+	examples, err := filepath.Glob("../../config/examples/*/kustomization.yaml")
+	if err != nil || len(examples) < 9 {
+		t.Fatalf("examples %v: %v", examples, err)
+	}
+	folders := []string{component, "../../config/controller", "../../examples/prometheus", "../../examples/postgres", "../../examples/rabbitmq", "../../autoscaler/config"}
+	for _, file := range examples {
+		folders = append(folders, filepath.Dir(file))
+	}
+	for _, folder := range folders {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", folder).CombinedOutput() //nolint:gosec // folders of the project
 		if err != nil {
 			t.Fatalf("%s: %v: %s", folder, err, out)

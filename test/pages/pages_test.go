@@ -310,7 +310,7 @@ func TestThePageHasEachUseOfAnID(t *testing.T) {
 		t.Fatal(manifests, err)
 	}
 	for _, path := range manifests {
-		if filepath.Base(path) != "kustomization.yaml" && !strings.Contains(read(t, "docs/uses.md"), "(../config/examples/uses/"+filepath.Base(path)+")") {
+		if !strings.Contains(read(t, "docs/uses.md"), "(../config/examples/uses/"+filepath.Base(path)+")") {
 			t.Errorf("docs/uses.md lacks %s", filepath.Base(path))
 		}
 	}

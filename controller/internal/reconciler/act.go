@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/invariant"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -158,6 +159,7 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 		all = append(all, p.swap(name, stepWithdraw, "", receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()}))
 	}
 	for _, b := range d.Begin {
+		invariant.Must(p.confirms(b), "a program begins only under a lock that T3 showed, and that of no other pod")
 		all = append(all, write{pod: b.Pod, step: stepBegin, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			next := receipt.Receipt{
 				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Write: receipt.Draw(),
@@ -171,6 +173,19 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 	}
 	p.write(ctx, p.slots, all, nil)
 	return nil
+}
+
+// confirms reports whether T3 showed the lock that the pod has, and no other lock of its slot.
+func (p *pass) confirms(b decision.Begin) (shown bool) {
+	for _, l := range p.world.Locks {
+		switch {
+		case l.Pod == b.Pod:
+			shown = l.Text == p.metas[b.Pod].Annotations[receipt.Key]
+		case l.Receipt.LocksSlot(b.ID), l.Runs == b.ID:
+			return false
+		}
+	}
+	return shown
 }
 
 // say tells running pods what changed, and processes what is proposed to them. What these write then is news.

@@ -84,6 +84,11 @@ func (t LockState) Wrote(lock Lock) LockState {
 	return t
 }
 
+// Confirms reports whether work on the share may begin: Lock locks it, and T3 has shown that no other pod does.
+func (t LockState) Confirms(share receipt.Share) bool {
+	return t.Lock.Share.Covers(share) && t.confirmed(share)
+}
+
 // confirmed reports whether T3 has shown that no other pod locks the share, and whether Lock locks all that the pod works on. T3 says nothing about other work
 // that an earlier process has left.
 func (t LockState) confirmed(share receipt.Share) bool {

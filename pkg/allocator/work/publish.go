@@ -3,6 +3,7 @@ package work
 import (
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/invariant"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -43,6 +44,11 @@ func (w *Work) state(t duty.LockState, c Claim) (state identity.State, known boo
 	return identity.StatePending, true
 }
 
+// grows reports whether an identity gives the program something that the one before did not.
+func grows(was, next identity.Identity) bool {
+	return next.Assigned() && (!was.Assigned() || was.ID != next.ID || !next.Partitions.Owned().Subset(was.Partitions.Owned()))
+}
+
 // Publish publishes the identity with this state, if it has changed.
 func (w *Work) Publish(state identity.State, t duty.LockState, c Claim) {
 	next := w.shown.Without(state)
@@ -65,6 +71,8 @@ func (w *Work) Publish(state identity.State, t duty.LockState, c Claim) {
 	if next == w.shown && w.published {
 		return
 	}
+	locked := t.Lock.Share.ID == next.ID && next.Partitions.Owned().Subset(t.Lock.Share.Partitions)
+	invariant.Must(!grows(w.shown, next) || w.confirmed && w.token > 0 && locked, "an id or a partition is published only while it is locked and confirmed")
 	w.o.Tell(event.Published{From: w.shown, To: next})
 	w.shown, w.published = next, true
 	w.o.Publish(next)
