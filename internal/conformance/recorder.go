@@ -66,7 +66,9 @@ type seen struct {
 	id        string
 	process   string
 	processes []string
-	works     map[string]int64
+	// wrote are the bytes of the receipts that idalloc has written.
+	wrote map[string]bool
+	works map[string]int64
 }
 
 // words are what others read of a pod's lock. Of the receipt it is the name of its bytes.
@@ -115,7 +117,7 @@ func (r *Recorder) of(uid string, gated bool) *pod {
 		if r.seen == nil {
 			r.seen = map[string]*seen{}
 		}
-		r.seen[uid] = &seen{}
+		r.seen[uid] = &seen{wrote: map[string]bool{}}
 	}
 	return r.pods[uid]
 }
@@ -130,6 +132,9 @@ func (r *Recorder) foreign(p *pod, next Receipt, before, now words, version int6
 	next.ID += mark + strconv.FormatInt(version, 10)
 	s := Step{Do: Foreign, Pod: p.uid, Receipt: next, Version: version}
 	r.take(s)
+	if mark == comesBack && r.seen[p.uid].wrote[now.receipt] {
+		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: it brings back no receipt of idalloc", Foreign, p.uid, ErrRefused))
+	}
 	if before.receipt != "" && (before.id != now.id || before.owner != now.owner) {
 		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: it leaves the two labels", Foreign, p.uid, ErrRefused))
 	}
@@ -154,6 +159,7 @@ func (r *Recorder) receipt(p *pod, next Receipt, w Write, former bool, version i
 	case w.Patch.Text:
 		next.Tests = bytesOf(p.receipt.ID)
 	}
+	r.seen[p.uid].wrote[next.ID] = true
 	do := T2
 	switch {
 	case w.By == Controller && next.Begun:
