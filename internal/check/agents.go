@@ -16,7 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// agents asks what the accounts of agents may do in the namespace of the options.
+// agents checks the permissions of the agents' accounts in the namespace of the options.
 func (c *checker) agents(ctx context.Context) (Row, error) {
 	const label = receipt.AssignLabel + "=" + receipt.ByAgent
 	row := Row{Part: "agents' rights"}

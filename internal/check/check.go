@@ -15,46 +15,47 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// State is what is known about a part.
+// State is the state of a part.
 type State string
 
-// The states. An administrator has to mend what is Missing or Broken.
+// The states. An administrator must fix a part that is Missing or Broken.
 const (
-	// InForce: a dry run, or the part itself, shows that it works.
+	// InForce: a dry run or the part itself shows that it works.
 	InForce State = "in force"
-	// Installed: it is there, and this account may not try it.
+	// Installed: it exists, but this account may not test it.
 	Installed State = "installed"
-	// Missing: it is not there.
+	// Missing: it does not exist.
 	Missing State = "missing"
-	// Broken: it is there and does not work.
+	// Broken: it exists but does not work.
 	Broken State = "broken"
-	// Absent: it is not there, and is needed only for what the row names.
+	// Absent: it does not exist, and only the use that the row names needs it.
 	Absent State = "absent"
-	// Unknown: this account may not look.
+	// Unknown: this account may not read it.
 	Unknown State = "unknown"
 )
 
-// Row is one part.
+// Row is the result for one part.
 type Row struct {
 	Part   string `json:"part"`
 	State  State  `json:"state"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// OK reports whether the part needs no hand.
+// OK reports whether an administrator has nothing to fix.
 func (r Row) OK() bool { return r.State != Missing && r.State != Broken }
 
-// Options say where to look.
+// Options configures Cluster.
 type Options struct {
 	Dynamic dynamic.Interface
 	// Server is the version of the API server, such as v1.36.3.
 	Server string
-	// Namespace is where pods are tried in dry runs.
+	// Namespace is where dry runs create pods.
 	Namespace string
 }
 
 // oldest is the oldest Kubernetes on which idalloc is tested, and the oldest with validating policies. mutating is the oldest with mutating policies,
-// restarting the oldest whose kubelets restart all containers of a pod, and untested the first that is not tested. A test compares them with hack/controlplane/minors.
+// restarting the oldest with kubelets that can restart all containers of a pod, and untested the first that is not tested. A test compares them with
+// hack/controlplane/minors.
 const (
 	oldest     = "1.30.0"
 	mutating   = "1.36.0"
@@ -62,7 +63,7 @@ const (
 	untested   = "1.38.0"
 )
 
-// Cluster looks at all parts. It blocks for about forty requests. Errors are those of requests that got no answer.
+// Cluster checks all parts. It blocks for about forty requests. It returns an error if a request gets no answer.
 func Cluster(ctx context.Context, o Options) ([]Row, error) {
 	c := checker{Options: o}
 	server := c.server()
@@ -125,7 +126,7 @@ func (c *checker) server() Row {
 	return row
 }
 
-// numbers looks at one resourceVersion of the server, from which fencing tokens come. It cannot tell whether two writes get one number.
+// numbers checks one resourceVersion of the server, because fencing tokens come from these. It cannot tell whether two writes get the same number.
 func (c *checker) numbers(ctx context.Context) (Row, error) {
 	row := Row{Part: "fencing tokens"}
 	pods, err := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(c.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
@@ -148,26 +149,26 @@ func (c *checker) numbers(ctx context.Context) (Row, error) {
 	return row, nil
 }
 
-// exact is the smallest integer above which a float64 rounds some.
+// exact is 2^53: above it a float64 rounds some integers.
 const exact = 1 << 53
 
-// A policy is a pair of objects of admissionregistration.k8s.io.
+// policy is a policy and its binding, two objects of admissionregistration.k8s.io.
 type policy struct {
 	name     string
 	mutating bool
-	// webhook is the name of the webhook that may stand for a mutating one.
+	// webhook is the name of the webhook that may replace a mutating policy.
 	webhook string
-	// optional is what people need it for who have it; empty if it is part of every installation.
+	// optional is the feature that needs the policy. It is empty if every installation needs it.
 	optional string
-	// folder of config has it.
+	// folder is the folder of config that contains it.
 	folder string
-	// tenant says that it may be for some namespaces only.
+	// tenant: it may be limited to some namespaces.
 	tenant bool
-	// tried is the result of a dry run that shows whether it is in force.
+	// tried returns the result of the dry run that shows whether it is in force.
 	tried func(trial) verdict
 }
 
-// policies returns those that every cluster has, and those of a controller, which have the name of its release.
+// policies returns the policies that every cluster has, and those of a controller, which have the name of its release.
 func policies(f found) []policy {
 	assign, tenant := f.release()+"-assign", len(f.namespaces) > 0
 	return []policy{
@@ -189,7 +190,7 @@ func (p policy) part() string {
 	return "policy " + p.name
 }
 
-// policy looks at a policy and its binding, and at the dry run that shows whether it is in force.
+// policy checks a policy and its binding, and the dry run that shows whether it is in force.
 func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 	row := Row{Part: p.part()}
 	if p.mutating {
@@ -239,7 +240,7 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 	return c.judged(row, p, t, narrowed), nil
 }
 
-// judged adds to a row what the dry run shows.
+// judged adds the result of the dry run to a row.
 func (c *checker) judged(row Row, p policy, t trial, narrowed bool) Row {
 	if p.tried == nil {
 		return row
@@ -257,8 +258,8 @@ func (c *checker) judged(row Row, p policy, t trial, narrowed bool) Row {
 	return row
 }
 
-// webhook returns the name of the webhook that stands for the mutating policies, or none if there is none or you may not list webhooks. Of several it is
-// that of the controller that serves the namespace.
+// webhook returns the name of the webhook that replaces the mutating policies, or "" if there is none or you may not list webhooks. If there are several, it
+// prefers own, the webhook of the controller that serves the namespace.
 func (c *checker) webhook(ctx context.Context, own string) (string, error) {
 	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 	all, err := c.Dynamic.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + controllerName})
@@ -276,7 +277,7 @@ func (c *checker) webhook(ctx context.Context, own string) (string, error) {
 	return all.Items[0].GetName(), nil
 }
 
-// BrokenParts returns the parts that an administrator has to mend.
+// BrokenParts returns the parts that an administrator must fix.
 func BrokenParts(rows []Row) []string {
 	var parts []string
 	for _, r := range rows {
@@ -287,7 +288,7 @@ func BrokenParts(rows []Row) []string {
 	return parts
 }
 
-// first returns the first sentence of a server's error that names a policy.
+// first returns the first line of an error.
 func first(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return text

@@ -25,24 +25,24 @@ const (
 // found is the controller that serves the namespace of the options.
 type found struct {
 	row Row
-	// name is that of its Deployment.
+	// name is the name of its Deployment.
 	name string
 	// namespace and account are empty if there is no controller.
 	namespace, account string
-	// namespaces are those whose pods get ids; none if all do.
+	// namespaces are the namespaces whose pods get ids. It is empty if all do.
 	namespaces []string
-	// kinds are the further ones that it is told to serve.
+	// kinds are the values of the controller's flag --kind.
 	kinds []string
 }
 
-// release is what the names of the controller's policies begin with.
+// release is the prefix of the names of the controller's policies.
 func (f found) release() string { return strings.TrimSuffix(f.name, "-controller") }
 
 func (f found) serves(namespace string) bool {
 	return len(f.namespaces) == 0 || slices.Contains(f.namespaces, namespace)
 }
 
-// controller looks for the controller's Deployment in all namespaces. A cluster may have several, each for namespaces of its own.
+// controller finds the controller's Deployment in all namespaces. A cluster may have several, each for its own namespaces.
 func (c *checker) controller(ctx context.Context) (found, error) {
 	f := found{row: Row{Part: "controller"}, name: controllerName}
 	all, err := c.deployments(ctx)
@@ -71,7 +71,7 @@ func (c *checker) controller(ctx context.Context) (found, error) {
 	return f, nil
 }
 
-// availability is the row of the controller, the first of several for a namespace.
+// availability returns the row of the controller. several is the number of controllers that serve the namespace.
 func availability(d *unstructured.Unstructured, several int, namespace string) Row {
 	want, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 	available, _, _ := unstructured.NestedInt64(d.Object, "status", "availableReplicas")
@@ -96,7 +96,7 @@ func (c *checker) deployments(ctx context.Context) ([]unstructured.Unstructured,
 	return all.Items, nil
 }
 
-// foundAt reads what a Deployment of the controller says about itself.
+// foundAt reads the settings from a Deployment of the controller.
 func foundAt(d *unstructured.Unstructured) found {
 	account, _, _ := unstructured.NestedString(d.Object, "spec", "template", "spec", "serviceAccountName")
 	return found{
@@ -105,7 +105,7 @@ func foundAt(d *unstructured.Unstructured) found {
 	}
 }
 
-// controllerOf returns the username of the controller that serves a namespace, as far as you may see it.
+// controllerOf returns the username of the controller that serves a namespace, or the default one if you may not see it.
 func controllerOf(ctx context.Context, s *store.Store, namespace string) string {
 	f, err := (&checker{Options{Dynamic: s.Dynamic, Namespace: namespace}}).controller(ctx)
 	if err != nil || f.account == "" {
@@ -114,7 +114,7 @@ func controllerOf(ctx context.Context, s *store.Store, namespace string) string 
 	return "system:serviceaccount:" + f.namespace + ":" + f.account
 }
 
-// kinds looks for the further kinds that the controller is told to serve.
+// kinds checks whether the cluster has the kinds of the controller's flag --kind.
 func (c *checker) kinds(ctx context.Context, f found) (rows []Row, err error) {
 	definitions := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for _, kind := range f.kinds {
@@ -134,7 +134,7 @@ func (c *checker) kinds(ctx context.Context, f found) (rows []Row, err error) {
 	return rows, nil
 }
 
-// flags returns the values of a flag in the arguments of the controller.
+// flags returns the values of a flag in the controller's arguments.
 func flags(d *unstructured.Unstructured, flag string) (all []string) {
 	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
 	for _, c := range containers {
@@ -149,8 +149,8 @@ func flags(d *unstructured.Unstructured, flag string) (all []string) {
 	return all
 }
 
-// ControllerMissing returns a sentence if no idalloc-controller works for a namespace. It is empty if one does, or if you may not look. It blocks for a
-// request.
+// ControllerMissing returns a sentence if no idalloc-controller works for a namespace. It returns "" if one does, or if you may not check that. It blocks for
+// one request.
 func ControllerMissing(ctx context.Context, s *store.Store, namespace string) string {
 	c := checker{Options{Dynamic: s.Dynamic, Namespace: namespace}}
 	f, err := c.controller(ctx)
@@ -170,7 +170,7 @@ func image(d *unstructured.Unstructured) string {
 	return name
 }
 
-// right is a request that the controller or an agent sends.
+// right is a permission that the controller or an agent needs.
 type right struct{ verb, group, resource, subresource string }
 
 func (r right) String() string {
@@ -181,7 +181,7 @@ func (r right) String() string {
 	return r.verb + " " + strings.TrimSuffix(name+"/"+r.subresource, "/")
 }
 
-// needed are the rights without which pods wait.
+// needed returns the permissions without which pods wait.
 func needed() []right {
 	var all []right
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
@@ -192,7 +192,7 @@ func needed() []right {
 	return append(all, right{verb: "delete", resource: "pods"}, right{verb: "create", resource: "pods", subresource: "eviction"})
 }
 
-// rights asks what the controller's account may do in the namespace of the options.
+// rights checks the permissions of the controller's account in the namespace of the options.
 func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
 	if f.namespace == "" {
 		return nil, nil
@@ -213,7 +213,7 @@ func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
 
 const notToReview = "you may not create subjectaccessreviews"
 
-// lacks returns which of these rights a service account does not have in the namespace of the options. unknown says that this account may not ask.
+// lacks returns the permissions that a service account lacks in the namespace of the options. unknown: you may not ask.
 func (c *checker) lacks(ctx context.Context, namespace, account string, needed []right) (lacks []string, unknown bool, err error) {
 	reviews := c.Dynamic.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
 	for _, r := range needed {

@@ -1,3 +1,3 @@
-// Package check tells what a cluster has of idalloc: what is installed, whether it is in force, and what the controller may do. It reads, and has
-// the API server try pods in dry runs. It changes nothing.
+// Package check reports which parts of idalloc a cluster has: what is installed, whether it is in force, and what the controller may do. It reads, and creates
+// pods in dry runs. It changes nothing.
 package check

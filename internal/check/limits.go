@@ -17,8 +17,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// PolicyPasses returns a sentence if the policies are there, and a change that they forbid passes a dry run in the name of the pod: then what
-// looks as it should does not limit the pod's account. It is empty if the change is refused, or if you may not act in the name of the account.
+// PolicyPasses returns a sentence if the policies exist, but a change that they forbid passes a dry run in the name of the pod: then they do not limit the
+// pod's account. It returns "" if the change is refused, or if you may not impersonate the account.
 func PolicyPasses(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) string {
 	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
 	as, err := Pod{pod.GetNamespace(), pod.GetName(), string(pod.GetUID()), account}.As(s)
@@ -32,14 +32,14 @@ func PolicyPasses(ctx context.Context, s *store.Store, pod *unstructured.Unstruc
 // Pod is a pod and its service account.
 type Pod struct{ Namespace, Name, UID, Account string }
 
-// As returns a Store whose requests are made in the name of the pod. Errors: as of store.As.
+// As returns a Store that sends its requests in the name of the pod. Errors: as of store.As.
 func (p Pod) As(s *store.Store) (*store.Store, error) {
 	return s.As("system:serviceaccount:"+p.Namespace+":"+cmp.Or(p.Account, "default"), map[string][]string{
 		"authentication.kubernetes.io/pod-name": {p.Name}, "authentication.kubernetes.io/pod-uid": {p.UID},
 	})
 }
 
-// Object names an object of the namespace of a Pod.
+// Object names an object in the namespace of a Pod.
 type Object struct {
 	Resource schema.GroupVersionResource
 	Name     string
@@ -51,9 +51,9 @@ func dryRun(ctx context.Context, s *store.Store, namespace string, o Object, pat
 	return err
 }
 
-// WriteRefused returns the API server's sentence if admission refuses an update of an object that changes nothing: it judges the object as it is, so it refuses
-// what idalloc writes on it, too. It tries that in a dry run in the name of the account that writes there for this pod, or in yours if you may not do that. It is
-// empty if the update passes, or if you may not update the object. It blocks for up to three requests.
+// WriteRefused returns the API server's message if admission refuses an update that changes nothing. Admission judges the whole object, so it also refuses
+// idalloc's writes then. The update is a dry run in the name of the account that writes there for this pod, or in your name if you may not do that.
+// WriteRefused returns "" if the update passes, or if you may not update the object. It blocks for up to three requests.
 func WriteRefused(ctx context.Context, s *store.Store, pod Pod, byController bool, o Object) string {
 	const nothing = "{}"
 	as, err := pod.As(s)
@@ -73,10 +73,10 @@ func WriteRefused(ctx context.Context, s *store.Store, pod Pod, byController boo
 	return status.Status().Message
 }
 
-// PolicyMissing returns a sentence that says what of config/policy the cluster lacks, and what to do. It is empty if nothing is lacking, or if
-// the API server does not answer. It blocks for up to six requests.
+// PolicyMissing returns a sentence about what the cluster lacks of config/policy, and what to do. It returns "" if nothing is lacking, or if the API server
+// does not answer. It blocks for up to six requests.
 //
-// config/policy lets all users read its policies. So it counts as missing if they may not be read.
+// config/policy lets all users read its policies. So a policy that may not be read counts as missing.
 func PolicyMissing(ctx context.Context, s *store.Store) string {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	for _, name := range []string{"idalloc", "idalloc-leases", "idalloc-events"} {
@@ -104,7 +104,7 @@ func lacking(what, mend string) string {
 		"kubectl %s -k config/policy", what, mend)
 }
 
-// flaw says why a policy or a binding of this name does less than that of config, empty if it does not. A tenant's may be for some namespaces.
+// flaw explains why a policy or a binding of this name does less than the one in config, or returns "". With tenant it may be limited to some namespaces.
 func flaw(o *unstructured.Unstructured, name string, tenant bool) string {
 	at := func(path ...string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
@@ -129,7 +129,7 @@ func flaw(o *unstructured.Unstructured, name string, tenant bool) string {
 		return "lacks Deny in its validationActions"
 	case at("spec", "policyName") != name:
 		return fmt.Sprintf("is for policy %v", at("spec", "policyName"))
-	// A mutating policy may be for some namespaces: in the others the validating one refuses the pods.
+	// A mutating policy may be limited to some namespaces: in the others the validating policy refuses the pods.
 	case has("spec", "matchResources", "namespaceSelector") && o.GetKind() != "MutatingAdmissionPolicyBinding" && !tenant, has("spec", "matchResources", "objectSelector"), has("spec", "matchResources", "resourceRules"),
 		has("spec", "matchResources", "excludeResourceRules"), has("spec", "paramRef"):
 		return "leaves something out (matchResources or paramRef)"

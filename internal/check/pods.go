@@ -13,20 +13,20 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// verdict is what a dry run shows about a policy: that it is in force, or why not, or neither.
+// verdict is the result of a dry run for a policy. yes: it is in force. no: the reason why not. If both are empty, it is not known.
 type verdict struct {
 	yes bool
 	no  string
 }
 
-// trial is what pods in dry runs show.
+// trial are the results of the dry runs.
 type trial struct {
 	gated, refused, injectRefused verdict
-	// untried says why a dry run shows nothing.
+	// untried is the reason why there is no result.
 	untried string
 }
 
-// tryPods has the API server look at three pods, and store none.
+// tryPods creates three pods in dry runs. The API server stores none.
 func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	var t trial
 	pod, err := c.try(ctx, "idalloc.dev/assign", "controller")
@@ -41,8 +41,8 @@ func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	case isForbidden(err):
 		t.untried = "you may not create pods in namespace " + c.Namespace + ", so it is not tried; name another one with -n"
 		return t, nil
-	case strings.Contains(err.Error(), "'"+f.release()+"-assign'"), strings.Contains(err.Error(), "failed calling webhook"), // no gate, and something refuses that
-		strings.Contains(err.Error(), "'idalloc-gate'") && f.serves(c.Namespace): // the chart's, which may be the first to refuse it
+	case strings.Contains(err.Error(), "'"+f.release()+"-assign'"), strings.Contains(err.Error(), "failed calling webhook"), // no gate, which something refuses
+		strings.Contains(err.Error(), "'idalloc-gate'") && f.serves(c.Namespace): // the chart's policy, which may be the first to refuse it
 		t.gated = verdict{no: first(err)}
 	case apierrors.IsNotFound(err), isRefused(err):
 		t.untried = "namespace " + c.Namespace + " refuses the pod that would show it: " + first(err)
@@ -57,7 +57,7 @@ func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	return t, err
 }
 
-// refuses tries a pod whose label has a value that makes no sense.
+// refuses tests whether a pod whose label has an invalid value is refused.
 func (c *checker) refuses(ctx context.Context, label, policy string) (verdict, error) {
 	_, err := c.try(ctx, label, "perhaps")
 	switch {
@@ -66,12 +66,12 @@ func (c *checker) refuses(ctx context.Context, label, policy string) (verdict, e
 	case strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+policy+"'"):
 		return verdict{yes: true}, nil
 	case isRefused(err):
-		return verdict{}, nil // by something else, which may have come first
+		return verdict{}, nil // something else refused it first
 	}
 	return verdict{}, fmt.Errorf("try a pod in namespace %s: %w", c.Namespace, err)
 }
 
-// try creates a pod in a dry run. It meets the restricted pod security standard.
+// try creates a pod in a dry run. The pod meets the restricted pod security standard.
 func (c *checker) try(ctx context.Context, label, value string) (*unstructured.Unstructured, error) {
 	yes, no := true, false
 	pod := &unstructured.Unstructured{Object: map[string]any{
@@ -104,7 +104,7 @@ func hasGate(pod *unstructured.Unstructured) bool {
 	return false
 }
 
-// isForbidden reports whether RBAC refuses the request. Admission has the same code.
+// isForbidden reports whether RBAC refuses the request. Refusals by admission have the same status code.
 func isForbidden(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource")
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// restartFeature is what a kubelet declares that restarts all containers of a pod.
+// restartFeature is the feature that kubelets declare if they can restart all containers of a pod.
 const restartFeature = "RestartAllContainersOnContainerExits"
 
-// restarts looks whether pods can restart when the count changes: the API server and the kubelets have to know the rule. Pods wait for a node that does.
+// restarts checks whether pods can restart when the count changes. The API server and the kubelets must know the restart rule. Pods wait for a node that does.
 func (c *checker) restarts(ctx context.Context) (Row, error) {
 	const use = "only for " + assignment.OnCountKey + ": " + assignment.OnCountRestart + ": "
 	row := Row{Part: "restarts with the count", State: Absent}

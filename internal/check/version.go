@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// ServerVersion asks the API server for its version. The discovery client would double the size of this program.
+// ServerVersion returns the version of the API server. The discovery client would double the size of this program.
 func ServerVersion(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package enable makes what a workload needs before idalloc can run in its pods: an account that may write idalloc's keys on this one
-// workload, and the marks in its pod template that bring the sidecar. It is for cmd/kubectl-idalloc.
+// Package enable makes what a workload needs before idalloc can run in its pods: an account that may write idalloc's keys on this one workload, and the label
+// and annotation in its pod template that bring the sidecar. It is for cmd/kubectl-idalloc.
 package enable
 
 import (
@@ -16,37 +16,37 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// FieldManager is the name under which the API server remembers what Plan's objects say.
+// FieldManager is the field manager with which Plan's objects are applied.
 const FieldManager = "kubectl-idalloc"
 
-// Plan is what is to be applied, in this order, and what a person should know about it.
+// Plan contains the objects to apply, in this order, and notes for the user.
 type Plan struct {
 	Objects []*unstructured.Unstructured
 	Notes   []string
 	// Account is the service account that gets the Role of this name.
 	Account, Role string
-	// PeersRole is the Role by which the workload's pods may write it that run without the label of agents, empty if the plan is not for agents.
+	// PeersRole is the Role by which pods without the label of agents may write the workload. It is empty if the plan is not for agents.
 	PeersRole string
 }
 
 // Options configures For.
 type Options struct {
-	// AccountOnly leaves the pod template as it is.
+	// AccountOnly: do not change the pod template.
 	AccountOnly bool
-	// Strict permits what strict mode needs.
+	// Strict: also permit what strict mode needs.
 	Strict bool
-	// By is the way in which the pods get their ids: inject.BySidecar, or inject.ByAgent, which has idalloc-controller plan for them, so that they need no
-	// right on the workload. Empty is the way that the labels of the template say.
+	// By is how the pods get their ids: inject.BySidecar or inject.ByAgent. With ByAgent, idalloc-controller plans for the pods, so they need no permission on
+	// the workload. If By is empty, the labels of the template decide.
 	By string
 }
 
 func (o Options) agent() bool { return o.By == inject.ByAgent }
 
-// For returns the plan for a workload. whole is the workload as the API server has it.
+// For returns the plan for a workload. whole is the workload as read from the API server.
 func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, error) {
 	name := accountName(ref)
 	template, found, err := unstructured.NestedMap(whole.Object, "spec", "template")
-	if !found { // as with an error
+	if !found { // also after an error
 		return Plan{}, errors.Join(err, fmt.Errorf("%s in namespace %s has no pod template", ref, ref.Namespace))
 	}
 	if grace, set, _ := unstructured.NestedInt64(template, "spec", "terminationGracePeriodSeconds"); set && grace == 0 && !o.Strict {
@@ -92,14 +92,15 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 	case ref.Is(store.Job):
 		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s and annotation %s: %s in its template", asks(o), inject.AccountKey, account))
 	default:
-		if p.Objects = append(p.Objects, marks(ref, own, account, o)); !marked && !o.agent() { // what this command set before, the API server takes out
+		if p.Objects = append(p.Objects, marks(ref, own, account, o)); !marked && !o.agent() { // the API server removes the label if this command set it
 			p.Notes = append(p.Notes, fmt.Sprintf("if you set label %s: %s yourself, remove it from the pod template: until then the controller plans", inject.AssignLabel, inject.ByAgent))
 		}
 	}
 	return p, nil
 }
 
-// accountName returns the name of what For makes. Workloads of several kinds may have one name.
+// accountName returns the name of the account and the Role that For makes. It contains the kind, except for Deployments, because workloads of several kinds may
+// have the same name.
 func accountName(ref store.Ref) string {
 	if ref.Is(store.Deployment) {
 		return ref.Name + "-idalloc"
@@ -107,7 +108,7 @@ func accountName(ref store.Ref) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind) + "-idalloc"
 }
 
-// asks says which labels bring the sidecar.
+// asks describes the labels that bring the sidecar.
 func asks(o Options) string {
 	text := inject.Label + ": \"true\""
 	if o.agent() {
@@ -116,7 +117,7 @@ func asks(o Options) string {
 	return text
 }
 
-// runs tells whether the pod template has idalloc's container.
+// runs reports whether the pod template has idalloc's container.
 func runs(template map[string]any) bool {
 	for _, field := range []string{"initContainers", "containers"} {
 		containers, _, _ := unstructured.NestedSlice(template, "spec", field)
@@ -129,7 +130,7 @@ func runs(template map[string]any) bool {
 	return false
 }
 
-// marks returns the part of the workload that brings the sidecar.
+// marks returns the patch of the workload that brings the sidecar.
 func marks(ref store.Ref, own, account string, o Options) *unstructured.Unstructured {
 	labels := map[string]any{inject.Label: "true"}
 	if o.agent() {
@@ -148,7 +149,7 @@ func serviceAccount(namespace, name string) *unstructured.Unstructured {
 	return object("v1", "ServiceAccount", namespace, name, labels(), map[string]any{"automountServiceAccountToken": false})
 }
 
-// role returns the permissions of a pod, those of config/base or config/agent and, for strict mode, of config/strict.
+// role returns a Role for the pods, with the permissions of config/base or config/agent and, for strict mode, of config/strict.
 func role(ref store.Ref, name string, o Options) *unstructured.Unstructured {
 	var rules []any
 	if !o.agent() {
@@ -162,7 +163,7 @@ func role(ref store.Ref, name string, o Options) *unstructured.Unstructured {
 		rules = append(rules, rule("", "events", "", "create"))
 	}
 	rules = append(rules, rule("idalloc.dev", "slots", "", "allocate"))
-	// A hash, or the Lease of a pod that may patch no workload: the policy cannot tell whose it is.
+	// If the label is a hash, or the Lease belongs to a pod that may not patch the workload, the policy cannot tell which workload owns it.
 	if label := assignment.OwnerLabelValue(ref.String()); !strings.Contains(label, ".") || o.agent() && o.Strict {
 		rules = append(rules, rule("idalloc.dev", "slots", label, "lock"))
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Release returns the workload whose pod template no longer asks for ids, and what is left to do. The plan has no object if nothing asks. whole is the
-// workload as the API server has it.
+// Release returns a plan with the workload whose pod template no longer asks for ids, and what is left to do. The plan has no object if the template asks for
+// none. whole is the workload as read from the API server.
 func Release(ref store.Ref, whole *unstructured.Unstructured) (Plan, error) {
 	after := whole.DeepCopy()
 	template, found, err := unstructured.NestedFieldNoCopy(after.Object, "spec", "template")
@@ -53,7 +53,7 @@ func Release(ref store.Ref, whole *unstructured.Unstructured) (Plan, error) {
 	return p, nil
 }
 
-// selectorOf returns which pods are the workload's, as kubectl reads it.
+// selectorOf returns the workload's selector in kubectl's syntax.
 func selectorOf(whole *unstructured.Unstructured) (string, error) {
 	raw, _, err := unstructured.NestedMap(whole.Object, "spec", "selector")
 	if err != nil {

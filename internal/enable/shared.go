@@ -10,8 +10,8 @@ import (
 	"github.com/idalloc/idalloc/internal/inject"
 )
 
-// Shared says of which other workloads the plan's account may write the keys already, and by which Role it may write those of its own although agents
-// need not, by the RoleBindings and Roles of its namespace.
+// Shared returns notes about other permissions of the plan's account, from the RoleBindings and Roles of its namespace: other workloads whose keys it may
+// write, and a Role that still permits it to write this workload although agents need none.
 func (p Plan) Shared(bindings, roles []unstructured.Unstructured) (notes []string) {
 	var others []string
 	for i := range bindings {
@@ -39,7 +39,7 @@ func (p Plan) Shared(bindings, roles []unstructured.Unstructured) (notes []strin
 		"give each workload an account of its own", p.Account, strings.Join(slices.Compact(others), ", ")))
 }
 
-// isFor reports whether a binding is about the account.
+// isFor reports whether a binding has the account as a subject.
 func isFor(binding map[string]any, account string) bool {
 	subjects, _, _ := unstructured.NestedSlice(binding, "subjects")
 	return slices.ContainsFunc(subjects, func(s any) bool {
@@ -48,7 +48,7 @@ func isFor(binding map[string]any, account string) bool {
 	})
 }
 
-// workloads returns what a Role that has idalloc's mark permits to patch, as resource/name.
+// workloads returns the objects that a Role with idalloc's mark permits to patch, as resource/name.
 func workloads(role map[string]any) []string {
 	rules, _, _ := unstructured.NestedSlice(role, "rules")
 	var names []string

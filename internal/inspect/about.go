@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// settlesWithin is how long a pod may leave alone what the owner gives to it. A process that has restarted lists again for ten seconds.
+	// settlesWithin is how long a pod may leave a slot or partitions that the owner gives it. A process that has restarted repeats its list for ten seconds.
 	settlesWithin = 15 * time.Second
-	// startsWithin is the same for a pod whose program is not known to run. A pod that waits longer than this is worth a look.
+	// startsWithin is the same for a pod whose program may not run yet. A pod that waits longer than this deserves a look.
 	startsWithin = time.Minute
-	// stopsWithin is how long work may go on that was told to stop: the default of --drain-timeout, and a minute.
+	// stopsWithin is how long work may continue after it was told to stop: the default of --drain-timeout, plus a minute.
 	stopsWithin = 6 * time.Minute
 )
 
-// about is one thing that a check has found.
+// about is one result of a check.
 type about struct {
 	id         *int
 	pod        string
@@ -25,10 +25,10 @@ type about struct {
 	with       words
 }
 
-// words are what a sentence says beside the id, the pod and the partitions.
+// words are the words of a sentence other than the id, the pod and the partitions.
 type words map[string]string
 
-// each returns what is so of the pods, in the order of their names. is returns further words, and whether it is so.
+// each returns a result for each pod for which is returns true, sorted by pod name. is also returns the words for the sentence.
 func (h *holding) each(is func(p pod) (words, bool)) (found []about) {
 	for _, name := range h.names {
 		if with, so := is(h.pods[name]); so {
@@ -38,7 +38,7 @@ func (h *holding) each(is func(p pod) (words, bool)) (found []about) {
 	return found
 }
 
-// Words of many sentences: another pod or owner, and for how long or since when.
+// Words of many sentences: another pod or owner, and how long or since when.
 const (
 	theOther = "other"
 	theTime  = "since"
@@ -51,7 +51,7 @@ func onPartitions(set placement.Set, p pod, with words) about {
 	return about{id: &id, pod: p.Name, partitions: set, with: with}
 }
 
-// some returns one thing if it is so.
+// some returns a if so is true, or nothing.
 func some(so bool, a about) []about {
 	if !so {
 		return nil
@@ -64,10 +64,10 @@ func short(d time.Duration) string { return d.Round(time.Second).String() }
 // mostNamed is the largest number of names in a sentence.
 const mostNamed = 5
 
-// few joins the first words, and says how many more there are.
+// few joins the first words, and adds how many more there are.
 func few(words []string) string { return fewOf(words, len(words)) }
 
-// fewOf is few for a list of number words of which only the first are known.
+// fewOf is few for a list of length number of which only the first words are given.
 func fewOf(words []string, number int) string {
 	if number <= mostNamed {
 		return strings.Join(words, ", ")

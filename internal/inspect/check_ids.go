@@ -20,7 +20,7 @@ func heldTwice(f *facts) (found []about) {
 	return found
 }
 
-// mismatches finds locks that the map does not agree with. A map that is gone or damaged is a finding of its own.
+// mismatches finds locks that contradict the map. It ignores a missing or damaged map, which is a finding of its own.
 func mismatches(f *facts) (found []about) {
 	if f.wiped() || f.broken(assignment.Key) {
 		return nil
@@ -42,14 +42,14 @@ func mismatches(f *facts) (found []about) {
 	return found
 }
 
-// entry is an entry of the map whose slot no live pod locks. death says why its pod is dead, empty if it lives.
+// entry is an entry of the map whose slot no live pod locks. death is why its pod is dead, or "" if it lives.
 type entry struct {
 	id    int
 	pod   pod
 	death string
 }
 
-// entries returns what is so of the entries of the map whose slots no live pod locks. is returns further words, and whether it is so.
+// entries returns the entries for which is returns true, among those whose slots no live pod locks. is also returns the words for the sentence.
 func (f *facts) entries(is func(e entry) (words, bool)) (found []about) {
 	for _, id := range f.state.Slots.IDs() {
 		name := f.state.Slots[id]
@@ -60,10 +60,10 @@ func (f *facts) entries(is func(e entry) (words, bool)) (found []about) {
 	return found
 }
 
-// dead reports whether the entry is that of a dead pod. The names of a map that was copied are not the owner's.
+// dead reports whether the entry names a dead pod. If the map was copied, a pod that does not exist is not counted, because its name is another owner's.
 func (f *facts) dead(e entry) bool { return e.death != "" && (f.copied == "" || e.death != gone) }
 
-// idle reports whether no pod lives that could take the name of a dead pod out of the map, and none needs the slot.
+// idle reports whether no live pod could remove a dead pod's entry from the map, and no pod needs the slot.
 func (f *facts) idle(e entry) bool {
 	return len(f.lockers) == 0 && (e.id >= f.owner.Count || f.rollout.finished)
 }
@@ -88,13 +88,13 @@ func otherIDs(f *facts) []about {
 	})
 }
 
-// lost reports whether the slot belongs to a pod that is lost, by the map.
+// lost reports whether the map gives the slot to a pod that is lost.
 func (f *facts) lost(id int) bool {
 	name := f.state.Slots[id]
 	return id < f.owner.Count && f.death(name) == "" && f.overdue(f.pods[name])
 }
 
-// lostHolders finds the slots of lost pods, in strict mode or not.
+// lostHolders finds the slots of lost pods, either those in strict mode or the others.
 func lostHolders(strict bool) func(*facts) []about {
 	return func(f *facts) (found []about) {
 		for id, name := range f.state.Slots {
@@ -112,7 +112,7 @@ func lostHolders(strict bool) func(*facts) []about {
 	}
 }
 
-// untaken finds live pods that do not take the slot that the map gives to them. The map has said so since it was written last.
+// untaken finds live pods that do not take the slot that the map gives them. The map has proposed it at least since it was last written.
 func untaken(byController bool) func(*facts) []about {
 	return func(f *facts) []about {
 		since, known := f.unchanged()
@@ -128,12 +128,12 @@ func untaken(byController bool) func(*facts) []about {
 	}
 }
 
-// unheld finds the ids that waiting pods of some kind could have. The planner's own function says which: a second version of its rules missed two ways
-// in which a pod gets its ordinal. It plans with room for all, because a plan with the owner's real room would hide ids.
+// unheld finds the ids that waiting pods of some kind could have. The planner's own function finds them: a second version of its rules missed two ways in which
+// a pod gets its ordinal. It plans with unlimited room, because a plan with the owner's real room would hide ids.
 func unheld(of func(pod) bool) func(*facts) []about {
 	return func(f *facts) (found []about) {
 		state := f.state
-		for _, gaveUp := range []bool{false, true} { // pods that gave their slot up come last
+		for _, gaveUp := range []bool{false, true} { // pods that gave up their slot come last
 			waiters := slices.DeleteFunc(slices.Clone(f.waiters), func(p pod) bool { return p.gaveUp() != gaveUp || !f.claims(p) })
 			if len(waiters) == 0 {
 				continue
@@ -152,8 +152,8 @@ func unheld(of func(pod) bool) func(*facts) []about {
 	}
 }
 
-// willing returns the input of a plan that one of the waiters would make if they were siblings, all ran, and nothing kept them from a
-// free slot. Slots of dead holders stay theirs, because these are findings of their own.
+// willing returns the input for a plan of one of the waiters, as if they were siblings, all ran, and nothing kept them from a free slot. Dead holders keep
+// their slots, because these are findings of their own.
 func (f *facts) willing(waiters []pod, state assignment.State) proposal.Input {
 	in := proposal.Input{
 		Count: f.owner.Count, State: state, Me: waiters[0].Name, Room: assignment.Room{All: math.MaxInt}, Pods: make([]proposal.Pod, 0, len(f.pods)),

@@ -9,15 +9,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// PartitionCounts sums up the partitions of a Report.
+// PartitionCounts summarises the partitions of a Report.
 type PartitionCounts struct {
 	// Count is the number of partitions in force.
 	Count int `json:"count"`
-	// Locked is the number of those that one live pod locks and that its id owns.
+	// Locked is the number of partitions that exactly one live pod locks and that its id owns.
 	Locked int `json:"locked"`
 }
 
-// counted sums up the partitions, nil if there is nothing to say of any.
+// counted summarises the partitions. It returns nil if the workload has none and the user asks for none.
 func (f *facts) counted() *PartitionCounts {
 	d := f.division
 	if f.state.Row == nil && !f.broken(assignment.PartitionOwnersKey) && !f.owner.Wish.HasCount && len(f.owner.Wish.Problems) == 0 && len(d.ids) == 0 {
@@ -32,10 +32,10 @@ func (f *facts) counted() *PartitionCounts {
 	return counts
 }
 
-// garbled reports whether the value of one of the user's annotations makes no sense.
+// garbled reports whether the value of one of the user's annotations is invalid.
 func (f *facts) garbled(key string) bool { return tells(f.owner.Wish.Problems, key) }
 
-// wishes reports whether the user asks for partitions, pods have ids, and what is in force can be read.
+// wishes reports whether the user asks for partitions, pods have ids, and the annotation in force can be read.
 func (f *facts) wishes() bool {
 	return f.owner.Wish.HasCount && !f.broken(assignment.PartitionOwnersKey) && len(f.lockers) > 0
 }
@@ -44,7 +44,7 @@ func partitionsUnused(f *facts) []about {
 	return some(f.wishes() && !f.works && f.owner.Wish.Count > 0, about{with: words{"want": number(f.owner.Wish.Count)}})
 }
 
-// pendingWishes finds that other partitions, or another strategy, are in force than the user asks for.
+// pendingWishes finds that the partitions or the strategy in force differ from what the user asks for.
 func pendingWishes(f *facts) []about {
 	row, want, strategy := f.state.Row, f.owner.Wish.Count, f.strategyWanted()
 	differs := func(key, want, have string) []about {
@@ -82,13 +82,13 @@ func forgottenWishes(f *facts) []about {
 	return some(gone, about{with: words{"count": number(f.inForce().Count)}})
 }
 
-// partitionsWiped finds that no annotation says who owns which partitions although pods lock some.
+// partitionsWiped finds that no annotation shows who owns which partitions although pods lock some.
 func partitionsWiped(f *facts) []about {
 	locked := slices.ContainsFunc(f.division.locker, func(name string) bool { return name != "" })
 	return some(f.state.Row == nil && locked && !f.broken(assignment.PartitionOwnersKey), about{})
 }
 
-// grouped returns sets of partitions by what a function says of each, but for the zero value.
+// grouped groups the partitions by the result of of, except those with the zero value.
 func grouped[K comparable](d division, of func(k int) K) map[K]placement.Set {
 	ks, sets, none := map[K][]int{}, map[K]placement.Set{}, *new(K)
 	for k := range d.ids {
@@ -114,7 +114,7 @@ func partitionsTwice(f *facts) (found []about) {
 	return found
 }
 
-// byPod returns a finding for each pod of which a function says that some partitions are its.
+// byPod returns a finding for each pod with the partitions for which of returns its name.
 func (f *facts) byPod(with words, of func(k int) string) (found []about) {
 	for name, set := range grouped(f.division, of) {
 		found = append(found, onPartitions(set, f.pods[name], with))
@@ -122,7 +122,7 @@ func (f *facts) byPod(with words, of func(k int) string) (found []about) {
 	return found
 }
 
-// strayPartitions finds partitions that a pod locks and its id does not own.
+// strayPartitions finds partitions that a pod locks but that its id does not own.
 func strayPartitions(f *facts) []about {
 	return f.byPod(nil, func(k int) string {
 		if name := f.division.locker[k]; f.division.second[k] == "" && name != "" && f.state.Row != nil && !f.owns(name, k) {
@@ -132,8 +132,8 @@ func strayPartitions(f *facts) []about {
 	})
 }
 
-// unowned finds partitions of no id, for longer than they may be, or not. A single look cannot see since when that has been so. But the row has said so
-// since idalloc wrote the owner last.
+// unowned finds partitions of no id. tooLong selects those that have had no id for longer than they may. One look cannot tell since when that has been so, but
+// the row has not changed since idalloc last wrote the owner.
 func unowned(tooLong bool) func(*facts) []about {
 	return func(f *facts) []about {
 		set := grouped(f.division, func(k int) bool {
@@ -151,9 +151,8 @@ func unowned(tooLong bool) func(*facts) []about {
 	}
 }
 
-// awaited finds partitions of ids that no live pod holds. of is what they wait for: a "lease", the successor of a "dead" pod, any "pod", or a pod for
-// "tooLong". A single look cannot see when a holder died. But a slot that has no entry has had none since
-// the map was written last.
+// awaited finds partitions of ids that no live pod holds. of selects them by what they wait for: a "lease", the successor of a "dead" pod, any "pod", or a pod
+// for "tooLong". One look cannot tell when a holder died. But a slot without an entry has had none since the map was last written.
 func awaited(of string) func(*facts) []about {
 	return func(f *facts) (found []about) {
 		age, _ := f.unchanged()

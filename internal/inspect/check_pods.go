@@ -17,7 +17,7 @@ func damagedOwner(f *facts) (found []about) {
 	return found
 }
 
-// ignored finds values of the user's annotations that make no sense.
+// ignored finds invalid values of the user's annotations.
 func ignored(f *facts) (found []about) {
 	for _, p := range slices.Concat(f.owner.Wish.Problems, assignment.UserProblems(f.owner.Annotations, f.owner.Count)) {
 		found = append(found, about{with: words{"what": p.Error()}})
@@ -29,7 +29,7 @@ func copied(f *facts) []about { return some(f.copied != "", about{pod: f.copied}
 
 func wiped(f *facts) []about { return some(f.wiped(), about{}) }
 
-// damaged finds receipts that cannot be read, or, if they can, that their labels hide.
+// damaged finds unreadable receipts or, with unreadable false, readable ones that their labels hide.
 func damaged(unreadable bool) func(*facts) []about {
 	return func(f *facts) []about {
 		found := f.each(func(p pod) (words, bool) {
@@ -88,7 +88,7 @@ func ungated(f *facts) []about {
 	})
 }
 
-// untold finds agents to which the controller has proposed nothing for long.
+// untold finds agents to which the controller has not proposed anything for a long time.
 func untold(f *facts) []about {
 	var newest time.Time
 	pods := f.those(func(p pod) bool {
@@ -104,7 +104,7 @@ func untold(f *facts) []about {
 	return []about{{pod: pods[0], with: words{"pods": few(pods), theTime: short(f.now.Sub(newest))}}}
 }
 
-// refusedWrites finds pods that cannot be written, and the map if it cannot.
+// refusedWrites finds pods that cannot be written, and the map if it cannot be written.
 func refusedWrites(f *facts) []about {
 	found := f.each(func(p pod) (words, bool) {
 		return words{"what": "pod " + p.Name, "why": strings.TrimSuffix(f.refused[p.Name], "."), "else": ", or run " + f.deletion(p.Name)}, f.refused[p.Name] != ""
@@ -115,7 +115,7 @@ func refusedWrites(f *facts) []about {
 	return found
 }
 
-// misled finds agents to which the controller proposes something of another owner.
+// misled finds agents with a proposal of another owner.
 func misled(f *facts) []about {
 	return f.each(func(p pod) (words, bool) {
 		if p.told == nil || !p.live() || f.stranger(p) {
@@ -125,16 +125,16 @@ func misled(f *facts) []about {
 	})
 }
 
-// graceless finds pods with an id that an ordinary deletion deletes by force.
+// graceless finds pods with an id that even an ordinary deletion deletes by force.
 func graceless(f *facts) []about {
 	pods := f.those(func(p pod) bool { return p.live() && p.graceless && p.Receipt.Slot() >= 0 && !p.Receipt.Strict })
 	return some(len(pods) > 0, about{with: words{"pods": few(pods)}})
 }
 
-// tokenLife is how long the token of a pod lasts by default. The kubelet writes a new one before.
+// tokenLife is the default lifetime of a pod's token. The kubelet renews it before that.
 const tokenLife = time.Hour
 
-// refusedAccounts finds pods whose tokens name a service account that was deleted since. Nothing else says so: the pods cannot.
+// refusedAccounts finds pods whose tokens are invalid because their service account was deleted and made again. The pods cannot report that themselves.
 func refusedAccounts(f *facts) (found []about) {
 	refused := map[string][]string{}
 	for _, name := range f.names {
@@ -150,8 +150,8 @@ func refusedAccounts(f *facts) (found []about) {
 	return found
 }
 
-// barred finds pods that wait although no pod with an id ends. With displaced, one of these has no place in the workload any more. A rolling update of a
-// Deployment, in which pods wait as a rule, has a check of its own.
+// barred finds pods that wait although no pod with an id ends. With displaced, one of the holders no longer has a place in the workload. Rolling updates of
+// Deployments, in which pods normally wait, have a check of their own.
 func barred(displaced bool) func(*facts) []about {
 	return func(f *facts) (found []about) {
 		if f.owner.Rolls() || len(f.lasting) == 0 || (len(f.condemned) > 0) != displaced {
@@ -173,8 +173,8 @@ func barred(displaced bool) func(*facts) []about {
 	}
 }
 
-// condemnedHolders finds pods that Kubernetes is to remove from a StatefulSet and cannot, because they keep ids that others wait for. With the policy
-// OrderedReady it removes the one with the highest ordinal first, when all other pods are Ready.
+// condemnedHolders finds pods that Kubernetes should remove from a StatefulSet but cannot, because they keep ids that others wait for. With the policy
+// OrderedReady it removes the pod with the highest ordinal first, when all other pods are Ready.
 func condemnedHolders(f *facts) []about {
 	waits := len(f.lockers) >= f.owner.Count && slices.ContainsFunc(f.waiters, func(p pod) bool { return !p.Condemned && p.sign() && !p.ready })
 	return f.condemnedPods(1, func(p pod) bool {
@@ -182,7 +182,7 @@ func condemnedHolders(f *facts) []about {
 	})
 }
 
-// condemnedIdlers finds such pods that have no ids.
+// condemnedIdlers finds condemned pods without ids.
 func condemnedIdlers(f *facts) []about {
 	if f.settled() < settlesWithin {
 		return nil

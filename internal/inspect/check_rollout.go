@@ -10,12 +10,12 @@ import (
 // rolls reports whether the owner replaces its pods by revisions.
 func (f *facts) rolls() bool { return f.owner.Rolls() && f.owner.Count > 0 }
 
-// frozenSets finds that the controller waits until one owner has all ReplicaSets of a Deployment.
+// frozenSets finds that the controller waits until all ReplicaSets of a Deployment have the same owner.
 func frozenSets(f *facts) []about {
 	return some(f.frozen != "", about{with: words{theOther: f.frozen}})
 }
 
-// stuckUpdates finds a rolling update that cannot go on by itself.
+// stuckUpdates finds a rolling update that cannot continue by itself.
 func stuckUpdates(f *facts) []about {
 	waiter, also := f.stuck(), "For later updates, "
 	if f.keepsAll() {
@@ -24,7 +24,7 @@ func stuckUpdates(f *facts) []about {
 	return some(waiter != "", about{pod: waiter, with: words{"pods": few(f.keepers()), "out": also + f.wayOut()}})
 }
 
-// overdueUpdates finds a rolling update that takes longer than its deadline.
+// overdueUpdates finds a rolling update that has passed its progress deadline.
 func overdueUpdates(f *facts) []about {
 	return some(f.rolls() && f.rollout.overdue != "" && f.stuck() == "", about{with: words{"message": f.rollout.overdue}})
 }
@@ -45,7 +45,7 @@ func updatesThatWouldStickBelow(f *facts) []about {
 // smooth reports whether no rolling update is stuck or overdue.
 func (f *facts) smooth() bool { return f.rolls() && f.rollout.overdue == "" && f.stuck() == "" }
 
-// wayOut says what to do about a rolling update whose old pods do not hand over.
+// wayOut explains what to do about a rolling update whose old pods do not hand over.
 func (f *facts) wayOut() string {
 	if f.keepsAll() {
 		return "remove annotation " + assignment.EvictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
@@ -67,8 +67,7 @@ func (f *facts) keepers() []string {
 	return keep
 }
 
-// stuck returns a pod that waits in vain in a rolling update that cannot go on by itself, empty if there is none. The update is stuck if
-// all of this is true:
+// stuck returns a pod that waits in vain in a rolling update that cannot continue by itself, or "". The update is stuck if all of this is true:
 //
 //   - A pod of the current revision waits, and that revision runs idalloc.
 //   - Every id belongs to a live pod that does not hand it over to the waiter.
@@ -101,8 +100,8 @@ func (f *facts) stuck() (waiter string) {
 	return waiter
 }
 
-// endsAnOldPod reports whether Kubernetes ends a pod of an older revision: now, or when the pods of the current revision that
-// have an id are available. With maxUnavailable 0, it does so if N other pods are left then.
+// endsAnOldPod reports whether Kubernetes ends a pod of an older revision, now or when the pods of the current revision that have an id are available. With
+// maxUnavailable 0, it does so if N other pods are left then.
 func (f *facts) endsAnOldPod() bool {
 	stay := 0
 	for name, p := range f.pods {

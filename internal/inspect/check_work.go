@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// idleRequests finds requests that no pod can meet any more.
+// idleRequests finds requests that no pod can fulfil any more.
 func idleRequests(f *facts) (found []about) {
 	for id, name := range f.state.Handover {
 		if why := f.idleRequest(id, name); why != "" {
@@ -15,7 +15,7 @@ func idleRequests(f *facts) (found []about) {
 	return found
 }
 
-// idleRequest says why a request cannot be met, empty if it can.
+// idleRequest explains why a request cannot be fulfilled, or returns "".
 func (f *facts) idleRequest(id int, name string) string {
 	p, exists := f.pods[name]
 	held, holds := f.state.Slots.Of(name)
@@ -30,7 +30,7 @@ func (f *facts) idleRequest(id int, name string) string {
 	return ""
 }
 
-// notStopped finds pods that do not give what they are asked for. A Terminating pod is Kubernetes' to stop, and lost after that.
+// notStopped finds pods that do not give a requested slot. Terminating pods are left out: Kubernetes stops them, and after that they are lost.
 func notStopped(f *facts) (found []about) {
 	since, known := f.unchanged()
 	for id, name := range f.state.Handover {
@@ -55,7 +55,7 @@ func notMoved(f *facts) (found []about) {
 	return found
 }
 
-// at returns what can be said of a partition of a pod that works on partitions or did so. ok is false if there is none, or two pods lock it.
+// at returns the share of partition k. ok is false if two pods lock it, or if it has no id or no pod with a locked slot.
 func (f *facts) at(k int) (s share, ok bool) {
 	s = f.division.at(k)
 	return s, s.id != noID && f.division.second[k] == "" && f.state.Row != nil && (f.pods[s.pod].divides() || f.pods[s.pod].abstains())
@@ -77,7 +77,7 @@ func partitionsNotStopped(f *facts) []about {
 	})
 }
 
-// partitionsNotTaken finds partitions without work although the pod of their id lives. Both annotations have said so since they were written.
+// partitionsNotTaken finds partitions that are not worked on although the pod of their id lives. Both annotations have been the same since they were written.
 func partitionsNotTaken(f *facts) []about {
 	found := f.byPod(nil, func(k int) string {
 		s, ok := f.at(k)
@@ -94,7 +94,7 @@ func partitionsNotTaken(f *facts) []about {
 	return found
 }
 
-// untouched returns for how long idalloc has written neither the owner nor the pod.
+// untouched returns how long idalloc has written neither the owner nor the pod.
 func (f *facts) untouched(p pod) time.Duration {
 	return min(f.now.Sub(f.written), f.now.Sub(p.written))
 }

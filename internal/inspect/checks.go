@@ -10,14 +10,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// row is a check: what it finds, and the sentence about each. Words in braces are replaced by those of an about, or by what all sentences may have.
+// row is a check: a function that finds something, and the sentence about each result. Words in braces are replaced by those of the about, or by common ones
+// (see say).
 type row struct {
 	kind     Kind
 	find     func(*facts) []about
 	sentence string
 }
 
-// What sentences say that the controller does, or that is seen at it, if it plans for all pods: see plannedBy.
+// The parts of sentences that plannedBy replaces if the controller plans for all pods.
 const (
 	planner = "The next pod that plans"
 	podsLog = "the log of idalloc in the pods"
@@ -34,7 +35,7 @@ const (
 	written = ", for {since} at least, as long as idalloc has not written the workload"
 )
 
-// findings are the checks of what is wrong. No two findings of one kind differ in their sentence alone.
+// findings returns the checks for things that are wrong. Findings of the same kind must differ in more than their sentence.
 func findings() []row {
 	return append([]row{
 		{HeldTwice, heldTwice, "the receipts of pods {other} and {pod} lock id {id}. The one that was written later withdraws within seconds. If both stay, ask both programs, " +
@@ -51,7 +52,7 @@ func findings() []row {
 		{Ungiven, unheld(pod.isAssigned), "id {id} is free while pod {pod} waits for one of idalloc-controller. Give the controller time with --wait=1m. Otherwise see " + checks + "."},
 		{Silent, silent, "pods run idalloc ({pods}), and neither they nor {owner} have an annotation of idalloc's. See the log of idalloc in pod {pod}: it may not reach the API server. " +
 			"Otherwise an admission webhook or policy removes idalloc.dev/*."},
-		{Damaged, damagedOwner, "another program damaged {what}: it counts as absent." + again + stays},
+		{Damaged, damagedOwner, "another program damaged {what}: it is ignored." + again + stays},
 		{DamagedReceipt, damaged(true), "another program damaged the receipt of pod {pod}: {what}. It locks {locks} until idalloc writes it again, within seconds. If it stays, run {delete}."},
 		{DamagedLabels, damaged(false), "another program changed labels of pod {pod}: {what}. idalloc sets them again within seconds. If they stay, run {delete}."},
 		{Changed, wiped, "{owner} has no assignment although pods hold ids of it: it was removed, or the workload was made again." + again + stays},
@@ -105,11 +106,11 @@ func findings() []row {
 		{PartitionNotTaken, partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for {since} at least. The pod takes them, or a pod " +
 			"that lacks them moves them, within seconds. If it stays, see " + podsLog + "."},
 		{PartitionNotStopped, partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them continues." + repair},
-		{Ignored, ignored, "{what}: this value counts as absent. Set one that makes sense."},
+		{Ignored, ignored, "{what}: the value is invalid and is ignored. Set a valid one."},
 	}, wishRows()...)
 }
 
-// wishRows are the checks whose sentences "get --partitions" has as well.
+// wishRows returns the checks whose sentences "get --partitions" also prints.
 func wishRows() []row {
 	return []row{
 		{PartitionUnused, partitionsUnused, "annotation " + assignment.PartitionCountKey + " asks for {want} partitions, and no pod that has an id works on partitions. Start idalloc in the pods with --partitions, " +
@@ -120,7 +121,7 @@ func wishRows() []row {
 	}
 }
 
-// warnings are the checks of what is not wrong, but may lead to a problem.
+// warnings returns the checks for things that are not wrong, but may lead to a problem.
 func warnings() []row {
 	return []row{
 		{"idleEntries", idleEntries, "the assignment names dead pods, for ids {ids}, and no pod lives that could take them out. The next one does; {gc} does it now."},
@@ -148,7 +149,7 @@ func warnings() []row {
 	}
 }
 
-// notes are the checks of what is as it should be, but may surprise.
+// notes returns the checks for things that are correct but may surprise.
 func notes() []row {
 	return append([]row{
 		{"idle", moreIDsThanPartitions, "there are {count} ids for {partitions count} partitions, so {idle} or more ids have none"},
@@ -156,7 +157,7 @@ func notes() []row {
 	}, leaseNotes()...)
 }
 
-// leaseNotes are those about Leases, which "explain" has as well.
+// leaseNotes returns the notes about Leases. "explain" also prints them.
 func leaseNotes() []row {
 	return []row{
 		{"leasesUnseen", leasesUnseen, "verify could not look at the Leases of strict mode: {why}"},
@@ -167,7 +168,7 @@ func leaseNotes() []row {
 const unusedOwner = "{owner} in namespace {namespace} does not use idalloc, and never did: neither it nor any of its pods has an annotation of idalloc's. " +
 	"If it should, the log of idalloc in one of its pods says why it has not got so far."
 
-// Sentences returns each kind of findings and what verify says of one, for a page. Words in braces stand for what it fills in.
+// Sentences returns each kind of finding and the sentence that verify prints for it, for a page. Words in braces are placeholders.
 func Sentences() (all [][2]string) {
 	for _, r := range findings() {
 		all = append(all, [2]string{string(r.kind), r.sentence})
@@ -175,7 +176,7 @@ func Sentences() (all [][2]string) {
 	return all
 }
 
-// reportOf says what is wrong. It does no I/O: the same facts give the same report.
+// reportOf returns the report. It does no I/O: the same facts give the same report.
 func reportOf(f *facts) Report {
 	r := Report{
 		Owner: f.owner.String(), Namespace: f.owner.Namespace, Count: f.owner.Count, Waiting: len(f.waiters), Findings: []Finding{}, Warnings: []string{},
@@ -213,7 +214,7 @@ func reportOf(f *facts) Report {
 	return r
 }
 
-// sayAll returns the sentences of checks, in order.
+// sayAll returns the sentences of checks, sorted.
 func (f *facts) sayAll(rows []row) (sentences []string) {
 	for _, row := range rows {
 		for _, a := range row.find(f) {
@@ -224,7 +225,7 @@ func (f *facts) sayAll(rows []row) (sentences []string) {
 	return sentences
 }
 
-// say fills in a sentence. Before the words of a, it has those that all sentences may have.
+// say fills in a sentence: first the common words, then those of a.
 func (f *facts) say(sentence string, a about) string {
 	kind := strings.ToLower(f.owner.Kind)
 	pairs := []string{
@@ -237,10 +238,10 @@ func (f *facts) say(sentence string, a about) string {
 	for word, text := range a.with {
 		pairs = append(pairs, "{"+word+"}", text)
 	}
-	return strings.NewReplacer(append(pairs, "{count}", number(f.owner.Count))...).Replace(f.plannedBy(sentence)) // the first of two counts is that of a
+	return strings.NewReplacer(append(pairs, "{count}", number(f.owner.Count))...).Replace(f.plannedBy(sentence)) // if a has a count, it comes first and wins
 }
 
-// plannedBy names the controller in a sentence in place of the pods, if it plans for all that live.
+// plannedBy replaces the pods by the controller in a sentence, if the controller plans for all live pods.
 func (f *facts) plannedBy(sentence string) string {
 	if len(f.those(func(p pod) bool { return p.live() })) == 0 || len(f.those(func(p pod) bool { return p.live() && p.assign() == "" })) > 0 {
 		return sentence

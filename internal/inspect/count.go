@@ -8,21 +8,21 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// counted is what a pod of the controller shows of the count that its containers started with.
+// counted is the count with which the containers of a pod of the controller started, and what follows from it.
 type counted struct {
-	// onCount says what happens when the count changes, started is the start count, and turn says that the pod's turn is under way.
+	// onCount is what happens when the count changes, and started the start count. turn: the pod's turn is in progress.
 	onCount, started string
 	turn             bool
 }
 
-// behind reports whether the pod is to restart, or to be replaced, because its containers started with another count.
+// behind reports whether the pod should restart or be replaced, because its containers started with another count.
 func (f *facts) behind(p pod) bool {
 	_, err := strconv.Atoi(p.started)
 	changes := p.onCount == assignment.OnCountRestart || p.onCount == assignment.OnCountReplace
 	return changes && err == nil && p.live() && !p.Terminating && p.Receipt.Slot() < f.owner.Count && p.started != number(f.owner.Count)
 }
 
-// onCount says what a pod with an id waits for because the count changed.
+// onCount explains what a pod with an id waits for because the count changed.
 func (f *facts) onCount(p pod) []string {
 	under := f.those(func(q pod) bool { return q.turn && q.live() })
 	settle, _ := assignment.SettleAfter(f.owner.Annotations)
@@ -41,7 +41,7 @@ func (f *facts) onCount(p pod) []string {
 	return []string{first + "they start again" + still}
 }
 
-// countChanges finds pods that are to start again with the present count.
+// countChanges finds pods that should start again with the present count.
 func countChanges(f *facts) []about {
 	behind := f.those(f.behind)
 	for i, name := range behind {

@@ -7,20 +7,20 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// PartitionState is the state of a partition as it can be seen from outside.
+// PartitionState is the state of a partition, as seen from outside.
 type PartitionState string
 
 // The states of a partition.
 const (
 	// Owned: a live pod has the id that owns the partition, and its receipt locks the partition.
 	Owned PartitionState = "owned"
-	// Stopping: a pod's receipt locks the partition, and the pod is to stop its work on it, because another id is to have it.
+	// Stopping: a pod's receipt locks the partition, and the pod should stop its work on it, because another id should have it.
 	// Do: run `verify` if it stays.
 	Stopping PartitionState = "stopping"
 	// Taking: the pod that has the id does not lock the partition yet.
 	// Do: run `verify` if it stays.
 	Taking PartitionState = "taking"
-	// Awaiting: the id that owns the partition has no live pod that works on partitions. The partition waits for the id's next holder, and after
+	// Awaiting: the id that owns the partition has no live pod that works on partitions. The partition waits for the id's next holder. After
 	// `idalloc.dev/partition-failover-after` other ids get it.
 	// Do: see why no pod has the id.
 	Awaiting PartitionState = "waiting"
@@ -37,26 +37,26 @@ const (
 // noID stands for the id of a partition that no id owns.
 const noID = -1
 
-// division says of each partition who owns it and who locks it.
+// division contains who owns and who locks each partition.
 type division struct {
 	*holding
-	// ids is the id that owns each partition, or noID. The other two are the pods whose receipts lock it, empty if there are none.
-	// If more than two pods lock a partition, second is one of them.
+	// ids has the id that owns each partition, or noID. locker and second have the pods whose receipts lock it, or "". If more than two pods lock it, second is
+	// one of them.
 	ids            []int
 	locker, second []string
-	// aims is what the strategy in force gives to each id. known says that this can be told.
+	// aims are the partitions that the strategy in force gives to each id. known is false if they cannot be computed.
 	aims  placement.Owners
 	known bool
 }
 
-// share is what can be said of a partition. The zero value stands for one that does not exist.
+// share is the id, the pod and the state of a partition. The zero value is a partition that does not exist.
 type share struct {
 	id    int
 	pod   string
 	state PartitionState
 }
 
-// divide says of each partition who owns it and who locks it.
+// divide finds who owns and who locks each partition.
 func divide(h *holding) division {
 	d := division{holding: h}
 	force := h.inForce()
@@ -81,7 +81,7 @@ func divide(h *holding) division {
 			switch {
 			case d.locker[k] == "":
 				d.locker[k] = name
-			case h.owns(name, k): // of two, the first has the partition
+			case h.owns(name, k): // if two pods lock it, locker is the one whose id owns it
 				d.locker[k], d.second[k] = name, d.locker[k]
 			default:
 				d.second[k] = name
@@ -105,8 +105,8 @@ func divide(h *holding) division {
 	return d
 }
 
-// lockedBy returns the partitions that the pod locks. What an unreadable receipt locks is not among them. A lost pod that the map does not
-// name locks none.
+// lockedBy returns the partitions that the pod locks. It does not include what an unreadable receipt locks, nor the lock of a strict lost pod that is not in
+// the map.
 func (h *holding) lockedBy(name string) placement.Set {
 	if p := h.pods[name]; p.live() && p.Receipt.State == receipt.Locks && !h.left(p) {
 		return p.Receipt.Share.Partitions
@@ -120,7 +120,7 @@ func (h *holding) owns(name string, k int) bool {
 	return h.is(h.pods[name], id) && h.inForce().Owners[id].Contains(k)
 }
 
-// at says what can be said of partition k.
+// at returns the share of partition k.
 func (d division) at(k int) share {
 	id, pod := d.ids[k], d.locker[k]
 	switch {
@@ -151,7 +151,7 @@ func (d division) at(k int) share {
 	return share{id, name, Owned}
 }
 
-// inForce returns what the owner says about partitions. It is the zero value if that is nothing, or if it cannot be read.
+// inForce returns the row of the owner. It is the zero value if there is none, or if it cannot be read.
 func (h *holding) inForce() assignment.Row {
 	if row := h.owner.Record.State.Row; row != nil {
 		return *row

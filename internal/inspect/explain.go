@@ -21,13 +21,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// Explanation says where a pod stands on its way to an id.
+// Explanation describes how far a pod is on its way to an id.
 type Explanation struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
 	// Owner is the pod's workload, empty if the pod has none that gives ids.
 	Owner string `json:"owner,omitempty"`
-	// ID is the id that the pod has, nil for none.
+	// ID is the pod's id, or nil.
 	ID *int `json:"id,omitempty"`
 	// Verdict is a sentence: the pod has an id, waits for one, or gets none.
 	Verdict string `json:"verdict"`
@@ -35,7 +35,7 @@ type Explanation struct {
 	Reasons []string `json:"reasons"`
 }
 
-// Explain says why a pod has no id, from what the API server has about it and its workload. further names further kinds of workloads, such as
+// Explain explains why a pod has no id, from the state of the pod and its workload at the API server. further names further kinds of workloads, such as
 // "rollouts.argoproj.io". It writes nothing. Errors: as of Verify.
 func Explain(ctx context.Context, s *store.Store, namespace, name string, further ...string) (Explanation, error) {
 	whole, err := s.GetFullPod(ctx, namespace, name)
@@ -64,7 +64,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	if err := n.readRollout(ctx, s); err != nil {
 		return Explanation{}, err
 	}
-	if p, listed := n.pods[name]; !listed || p.UID != string(whole.GetUID()) { // its labels are others
+	if p, listed := n.pods[name]; !listed || p.UID != string(whole.GetUID()) { // other labels than the owner selects
 		n.pods[name] = newPod(whole, n.owner, false)
 	}
 	if p := n.pods[name]; p.live() {
@@ -73,7 +73,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	}
 	e := factsOf(n).explain(name, startOf(whole))
 	if p := n.pods[name]; e.ID == nil && !census.Finished(p.phase) {
-		if p.byController { // its account needs no right
+		if p.byController { // its account needs no permission
 			e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 			return e, nil
 		}
@@ -88,7 +88,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	return e, nil
 }
 
-// explain does no I/O. start says what keeps the pod's containers from running.
+// explain does no I/O. start are the reasons why the pod's containers do not run.
 func (f *facts) explain(name string, start []string) Explanation {
 	p := f.pods[name]
 	e := Explanation{Pod: name, Namespace: f.owner.Namespace, Owner: f.owner.String(), Reasons: []string{}}
@@ -109,7 +109,7 @@ func (f *facts) explain(name string, start []string) Explanation {
 		e.Reasons = slices.Concat(start, f.found(name, false))
 	case named && f.proposed(id):
 		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s; that takes a moment", f.owner, id, p.lacking(id))
-		// The first receipt of a strict pod comes after its Lease, so one that waits for that may have none.
+		// A strict pod writes its first receipt after it gets its Lease. While it waits for that, it may have no receipt.
 		if bars := f.bars(id, name); bars != "" && p.Receipt.Strict {
 			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")
 		} else if bars != "" && p.Receipt.State == receipt.None {
@@ -125,7 +125,7 @@ func (f *facts) explain(name string, start []string) Explanation {
 	return e
 }
 
-// outlook says what is about to happen to the id of a pod that has one.
+// outlook describes what will happen to the id of a pod that has one.
 func (f *facts) outlook(p pod, id int) []string {
 	var reasons []string
 	if p.Terminating {
@@ -140,18 +140,18 @@ func (f *facts) outlook(p pod, id int) []string {
 	return append(reasons, f.onCount(p)...)
 }
 
-// waitsFor says which pods have the ids, so that this one has none.
+// waitsFor names the pods that have the ids for which this pod waits.
 func (f *facts) waitsFor(p pod) []string {
 	state, count := f.owner.Record.State, f.owner.Count
 	if count == 0 {
 		return []string{f.owner.String() + " is scaled to 0, so there is no id"}
 	}
 	var reasons []string
-	known := f.refused[p.Name] != "" // why nothing stands on the pod
+	known := f.refused[p.Name] != "" // the reason why the pod has no annotations
 	if !known {
 		reasons = p.behind()
 	}
-	if !known && !p.sign() && (!p.byAgent || p.told != nil) { // without a proposal an agent knows nothing to write
+	if !known && !p.sign() && (!p.byAgent || p.told != nil) { // without a proposal an agent has nothing to write
 		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, or no container runs it")
 	}
 	if !p.Owned {
@@ -173,7 +173,7 @@ func (f *facts) waitsFor(p pod) []string {
 	return append(reasons, f.holders()...)
 }
 
-// holders says of which kinds the pods are that have all ids. It says nothing if an id is free.
+// holders describes the pods that have all ids, by kind. It returns nil if an id is free.
 func (f *facts) holders() []string {
 	var ending, strange, live []string
 	for id := range min(f.owner.Count, mostListed) {
@@ -203,7 +203,7 @@ func (f *facts) holders() []string {
 	return reasons
 }
 
-// found returns what verify finds about the pod. With waits, it also returns what keeps ids from pods that wait.
+// found returns verify's findings about the pod. With waits, it also returns what keeps ids from waiting pods.
 func (f *facts) found(name string, waits bool) []string {
 	keep := []Kind{HeldByDead, HeldByLost, LostStrict, Stuck, Overdue, Condemned, CondemnedIdle}
 	var found []string
@@ -219,12 +219,12 @@ func (f *facts) found(name string, waits bool) []string {
 	return found
 }
 
-// Text returns the explanation as sentences, one a line.
+// Text returns the explanation as sentences, one per line.
 func (e Explanation) Text() string {
 	return strings.Join(append([]string{e.Pod + ": " + e.Verdict}, e.Reasons...), "\n  - ") + "\n"
 }
 
-// startOf says what keeps a pod's containers from running.
+// startOf explains why a pod's containers do not run.
 func startOf(u *unstructured.Unstructured) []string {
 	var reasons []string
 	if c := condition(u, "PodScheduled"); c["status"] == "False" && c["reason"] != "SchedulingGated" {
@@ -241,7 +241,7 @@ func startOf(u *unstructured.Unstructured) []string {
 	return reasons
 }
 
-// containerOf says what is wrong with a container, from its status.
+// containerOf explains from its status why a container does not run.
 func containerOf(status map[string]any) []string {
 	var reasons []string
 	name, _, _ := unstructured.NestedString(status, "name")

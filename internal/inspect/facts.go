@@ -7,16 +7,16 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 )
 
-// facts are what is so about an owner and its pods: who has which slot, and who works on which partitions. The same snapshot gives the same facts, and
-// no check changes them.
+// facts are the conclusions about an owner and its pods: who has which slot, and who works on which partitions. The same snapshot gives the same facts, and no
+// check changes them.
 type facts struct {
 	*holding
 	division division
 	state    assignment.State
-	// works says that a live pod with an id works on partitions.
+	// works: a live pod with an id works on partitions.
 	works bool
-	// lasting are the pods that have the ids if there is a pod for each id and none of them ends. condemned are those of them without an ordinal although
-	// the workload gives ordinals.
+	// lasting are the pods that have the ids, if each id has a pod and none of these ends; otherwise it is nil. condemned are those of them without an ordinal,
+	// if the workload gives ordinals.
 	lasting, condemned []string
 }
 
@@ -44,7 +44,7 @@ func (f *facts) findLasting() {
 	}
 }
 
-// paused returns the ids below the count whose pods work on no partitions although there are some, in ascending order.
+// paused returns the ids below the count whose pods work on no partitions although there are partitions, in ascending order.
 func (f *facts) paused() (ids []int) {
 	for id := range min(f.owner.Count, mostListed) {
 		if name, _ := f.holder(id); len(f.lockers[id]) > 0 && f.inForce().Count > 0 && f.pods[name].abstains() {

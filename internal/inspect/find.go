@@ -22,10 +22,9 @@ func Kinds() (names []string) {
 	return names
 }
 
-// Workloads returns the workloads that have annotations of idalloc's, by namespace, kind and name. A label would need one small request, but users
-// would forget it, and the policy lets pods write nothing but idalloc's annotations. An empty namespace stands for all,
-// and no kinds stand for all. It reads the metadata of all workloads of these kinds, so it is for people. If one kind cannot be
-// listed, it returns those of the others, and an error.
+// Workloads returns the workloads with annotations of idalloc, by namespace, kind and name. It reads the metadata of all workloads of these kinds, so it is for
+// interactive use. A label would make that one small request, but users would forget it, and the policy lets pods write only idalloc's annotations. An empty
+// namespace means all namespaces, and no kinds means all kinds. If one kind cannot be listed, it returns those of the others, and an error.
 func Workloads(ctx context.Context, s *store.Store, namespace, selector string, kinds ...string) ([]store.Ref, error) {
 	return list(ctx, s, namespace, selector, kinds, func(o metav1.Object) bool {
 		for key := range o.GetAnnotations() {
@@ -37,7 +36,7 @@ func Workloads(ctx context.Context, s *store.Store, namespace, selector string, 
 	})
 }
 
-// Candidates returns the workloads that could use idalloc, as Workloads does.
+// Candidates returns the workloads that could use idalloc. Parameters and errors: as of Workloads.
 func Candidates(ctx context.Context, s *store.Store, namespace string, kinds ...string) ([]store.Ref, error) {
 	return list(ctx, s, namespace, "", kinds, func(metav1.Object) bool { return true })
 }
@@ -66,7 +65,7 @@ func list(ctx context.Context, s *store.Store, namespace, selector string, names
 			err = store.Forbidden("list", of.GVR(), of.Namespace, "", err)
 		}
 		if errs = append(errs, err); store.NoContact(err) {
-			break // the other kinds would say the same
+			break // the other kinds would give the same error
 		}
 	}
 	slices.SortFunc(found, func(a, b store.Ref) int {

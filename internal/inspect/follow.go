@@ -11,9 +11,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// News tells of changes of owners and their pods.
+// News reports changes of owners and their pods.
 type News struct {
-	// Changed has a value after each change. Changes that come together are one.
+	// Changed has a value after each change. Several changes may share one value.
 	Changed chan struct{}
 
 	cancel  context.CancelFunc
@@ -51,7 +51,7 @@ func Watch(ctx context.Context, s *store.Store, refs []store.Ref, log logr.Logge
 	return n, nil
 }
 
-// follow passes on that something came, until ctx ends.
+// follow forwards values from from to Changed, until ctx ends.
 func (n *News) follow(ctx context.Context, from, done <-chan struct{}, denied func() error) {
 	n.denied = append(n.denied, denied)
 	n.running.Go(func() {
@@ -79,14 +79,14 @@ func (n *News) Denied() error {
 	return nil
 }
 
-// Close ends the watches, and waits for that.
+// Close stops the watches, and blocks until they have ended.
 func (n *News) Close() {
 	n.cancel()
 	n.running.Wait()
 }
 
-// Follow reads the owner again after each change of it or its pods, and shows what it has read, until ctx ends. That is no error.
-// Many changes change nothing that is shown. Errors: as of read, but for temporary ones, which are logged.
+// Follow reads the owner again after each change of it or its pods, and calls show with the result. It blocks until ctx ends and then returns nil. The result
+// is often unchanged. Errors: as of read and show. Temporary errors of read are only logged.
 func Follow[V any](
 	ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
 ) error {

@@ -14,10 +14,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// permission is one that idalloc in a pod needs to get an id.
+// permission is a permission that idalloc in a pod needs to get an id.
 type permission struct{ verb, group, resource, name string }
 
-// permissions returns what a pod of an owner needs. An agent needs nothing of the owner.
+// permissions returns the permissions that a pod of an owner needs. An agent needs none on the owner.
 func permissions(owner store.Ref, p pod) []permission {
 	var all []permission
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
@@ -37,7 +37,7 @@ func permissions(owner store.Ref, p pod) []permission {
 	return all
 }
 
-// missing says which permissions the pod's service account lacks. It asks the API server, and says nothing if it may not ask.
+// missing returns a sentence about the permissions that the pod's service account lacks. It returns none if it may not ask the API server.
 func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructured, owner store.Ref, of pod) []string {
 	account, _, _ := unstructured.NestedString(whole.Object, "spec", "serviceAccountName")
 	account = cmp.Or(account, "default")
@@ -62,7 +62,7 @@ func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructur
 		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace, map[bool]string{true: " --by=agent"}[of.byAgent], map[bool]string{true: " --strict"}[of.Receipt.Strict])}
 }
 
-// ask asks the API server whether RBAC allows something to a service account.
+// ask asks the API server whether RBAC allows a request to a service account.
 func ask(ctx context.Context, s *store.Store, namespace, account string, p permission) (bool, error) {
 	review := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "metadata": map[string]any{"namespace": namespace},
@@ -83,7 +83,7 @@ func ask(ctx context.Context, s *store.Store, namespace, account string, p permi
 	return allowed, err
 }
 
-// said returns what idalloc in the pod said last in an Event. Without a permission to read Events it says nothing.
+// said returns the last Event of idalloc about the pod. It returns none without permission to read Events.
 func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) []string {
 	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	var at, message string
@@ -100,7 +100,7 @@ func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) [
 	return []string{fmt.Sprintf("an Event of idalloc at %s: %s", at, message)}
 }
 
-// heardAt returns the time of an Event as it is stored, in UTC.
+// heardAt returns the time of an Event in its stored form, in UTC.
 func heardAt(e *unstructured.Unstructured) string {
 	for _, key := range []string{"lastTimestamp", "eventTime", "firstTimestamp"} {
 		if at, ok := e.Object[key].(string); ok && at != "" {

@@ -15,19 +15,19 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// lostAfter is how long a pod outlives its grace period until people are told that its node may be down.
+// lostAfter is how long a pod must outlive its grace period before it is reported as lost, because its node may be down.
 const lostAfter = 10 * time.Second
 
-// holding says who has which slot, and who waits for one.
+// holding contains who has which slot, and who waits for one.
 type holding struct {
 	snapshot
-	// names are those of the pods, in order.
+	// names are the names of the pods, sorted.
 	names []string
-	// lockers are the live pods whose receipts lock a slot, by slot. Of several, the one whose receipt is older comes first.
+	// lockers are the live pods whose receipts lock a slot, by slot, oldest receipt first.
 	lockers map[int][]pod
 	// waiters are the owner's live pods without a slot, oldest first.
 	waiters []pod
-	// signs are the revisions of which a pod has a trace of idalloc.
+	// signs are the revisions that have a pod with a trace of idalloc.
 	signs map[string]bool
 }
 
@@ -53,12 +53,11 @@ func holdingOf(n snapshot) *holding {
 	return h
 }
 
-// mostListed is the number of slots that have a row even if they are free. It has a limit because a count may be two billion. No
-// map has that many entries.
+// mostListed is the number of slots that have a row even if they are free. It is limited because a count may be two billion. No map has that many entries.
 const mostListed = 1 << 15
 
-// holder returns the live pod that locks the slot or, if none does, that is to have it. Of several with a lock, it is the one that the map
-// names, or the first. The name is empty if there is none.
+// holder returns the live pod that locks the slot or, if none does, the one that should have it. If several lock it, holder returns the one in the map, or the
+// first. The name is "" if there is none.
 func (h *holding) holder(id int) (name string, locks bool) {
 	named := h.owner.Record.State.Slots[id]
 	lockers := h.lockers[id]
@@ -73,22 +72,22 @@ func (h *holding) holder(id int) (name string, locks bool) {
 	return "", false
 }
 
-// is reports whether the pod is the one that locks the slot.
+// is reports whether the pod is the holder of the slot and locks it.
 func (h *holding) is(p pod, id int) bool {
 	name, locks := h.holder(id)
 	return locks && name == p.Name
 }
 
-// proposed reports whether the map gives slot id to a live pod that may take it.
+// proposed reports whether the map gives the slot to a live pod that may take it.
 func (h *holding) proposed(id int) bool {
 	name, named := h.owner.Record.State.Slots[id]
 	return named && h.death(name) == "" && h.pods[name].Receipt.State != receipt.GaveUp
 }
 
-// gone is the death of a pod that is not there.
+// gone is the death of a pod that does not exist.
 const gone = "gone"
 
-// death returns why the pod of this name is dead, empty if it lives.
+// death returns why the pod of this name is dead, or "" if it lives.
 func (h *holding) death(name string) string {
 	p, exists := h.pods[name]
 	switch {
@@ -100,20 +99,20 @@ func (h *holding) death(name string) string {
 	return ""
 }
 
-// overdue reports whether the pod has outlived its grace period for so long that its node may be down, as far as clocks tell.
+// overdue reports whether the pod has outlived its grace period for so long that its node may be down. Clocks may differ.
 func (h *holding) overdue(p pod) bool {
 	return p.live() && p.Terminating && !h.now.Before(p.Deadline.Add(lostAfter))
 }
 
-// left reports whether the receipt was left behind by a lost pod, which has no entry in the map any more. Its Lease locks the slot, and
-// only as long as it lasts. Pods ignore such a receipt from the end of the grace period on.
+// left reports whether the receipt is from a lost pod that is no longer in the map. Then only its Lease locks the slot, until it expires. Pods ignore such a
+// receipt when the grace period has ended.
 func (h *holding) left(p pod) bool {
 	_, named := h.owner.Record.State.Slots.Of(p.Name)
 	return !named && p.Receipt.Strict && p.live() && p.Terminating && !h.now.Before(p.Deadline)
 }
 
-// another reports whether the pod belongs to another workload, whose pods have the labels that this owner selects, too. The name of a
-// Deployment's ReplicaSet is the Deployment's with the hash behind that its pods have as a label.
+// another reports whether the pod belongs to another workload whose pods also match this owner's selector. The ReplicaSet of a Deployment is named after it,
+// with the hash that its pods have as a label.
 func (h *holding) another(p pod) bool {
 	if p.controller == "" {
 		return false
@@ -127,7 +126,7 @@ func (h *holding) another(p pod) bool {
 	return p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != h.owner.Name+"-"+p.template
 }
 
-// lease returns the Lease of a slot, nil if no pod has it.
+// lease returns the Lease of a slot, or nil if no pod has it.
 func (h *holding) lease(id int) *LeaseRow {
 	l, held := h.leases.held[id]
 	if !held {
@@ -136,18 +135,18 @@ func (h *holding) lease(id int) *LeaseRow {
 	return &LeaseRow{Pod: l.Pod, Gone: !h.lives(l), Renewed: metav1.NewTime(l.Renewed), Ends: metav1.NewTime(ends(l))}
 }
 
-// lives reports whether the pod that has the Lease lives.
+// lives reports whether the pod that has the Lease is alive.
 func (h *holding) lives(l store.Lease) bool {
 	p, exists := h.pods[l.Pod]
 	return exists && p.live() && p.UID == l.Holder
 }
 
-// strict reports whether the receipt of a live pod says that it is in strict mode.
+// strict reports whether a live pod's receipt is in strict mode.
 func (h *holding) strict() bool {
 	return len(h.those(func(p pod) bool { return p.live() && p.Receipt.Strict })) > 0
 }
 
-// bars says that the Lease of a slot is another pod's than the one of this name, and counts still. It is empty if that is not so.
+// bars explains that another pod's unexpired Lease blocks the slot, or returns "".
 func (h *holding) bars(id int, name string) string {
 	l, held := h.leases.held[id]
 	if !held || l.Pod == name && h.lives(l) || !ends(l).After(h.now) {
@@ -163,22 +162,22 @@ func (h *holding) bars(id int, name string) string {
 	return fmt.Sprintf("the Lease of id %d is that of pod %s (%s) and counts until %s, by its renewTime", id, l.Pod, state, ends(l).UTC().Format(time.RFC3339))
 }
 
-// stranger reports whether the pod is not one of the owner's.
+// stranger reports whether the pod does not belong to the owner.
 func (h *holding) stranger(p pod) bool { return !p.Owned || h.another(p) }
 
-// strays reports whether a pod of the owner has a receipt for another one. A pod without a controller may be any workload's.
+// strays reports whether a pod of the owner has a receipt for another owner. A pod without a controller does not count, because it may belong to any workload.
 func (h *holding) strays(p pod) bool {
 	return p.elsewhere.State != receipt.None && p.controller != "" && !h.stranger(p)
 }
 
-// claims reports whether a waiter is expected to take a free slot. A pod that gave its slot up and waits again counts, too: it must leave free
-// slots to other pods, but then one of these should take the slot.
+// claims reports whether a waiter should take a free slot. A pod that gave up its slot and waits again also counts: it must leave free slots to other pods, but
+// then one of these should take the slot.
 func (h *holding) claims(p pod) bool {
 	switch {
-	case p.Receipt.State == receipt.GaveUp: // it takes nothing before it says that it waits again
-	case p.elsewhere.State != receipt.None: // it is another owner's so far
+	case p.Receipt.State == receipt.GaveUp: // it takes nothing before its receipt says that it waits again
+	case p.elsewhere.State != receipt.None: // it still belongs to another owner
 	case p.controller == "": // the pod belongs to no owner, or its owner has released it
-	case p.byController && (!p.gated || len(p.gates) > 0): // nothing gives it one now
+	case p.byController && (!p.gated || len(p.gates) > 0): // nothing can give it a slot now
 	case h.rollout.outdated[p.revision]: // the revision is from before idalloc was added
 	default:
 		return true
@@ -186,14 +185,14 @@ func (h *holding) claims(p pod) bool {
 	return false
 }
 
-// free reports whether no pod has the slot. A dead pod's is not free: it is a finding of its own. A Lease that counts still keeps a strict pod
-// from it.
+// free reports whether no pod has the slot. A dead pod's slot is not free: it is a finding of its own. A slot with an unexpired Lease is not free for a strict
+// pod.
 func (h *holding) free(id int) bool {
 	_, taken := h.owner.Record.State.Slots[id]
 	return !taken && len(h.lockers[id]) == 0 && h.bars(id, "") == ""
 }
 
-// settled returns for how long at least no program but controllers has changed what the owner says, 0 if the server does not say.
+// settled returns how long the owner has not changed, except by status writes. It is 0 if the server does not tell.
 func (h *holding) settled() time.Duration {
 	if h.changed.IsZero() {
 		return 0
@@ -201,7 +200,7 @@ func (h *holding) settled() time.Duration {
 	return max(0, h.now.Sub(h.changed))
 }
 
-// leaseCounts reports whether a pod that does not live has a Lease that counts, which may lock partitions.
+// leaseCounts reports whether a dead pod has an unexpired Lease, which may lock partitions.
 func (h *holding) leaseCounts() bool {
 	for _, l := range h.leases.held {
 		if !h.lives(l) && ends(l).After(h.now) {
@@ -219,21 +218,21 @@ func (h *holding) wiped() bool {
 // broken reports whether an annotation of the owner cannot be read.
 func (h *holding) broken(key string) bool { return tells(h.owner.Record.Problems, key) }
 
-// unchanged returns for how long idalloc has not written the owner. known is false if the server does not say.
+// unchanged returns how long idalloc has not written the owner. known is false if the server does not tell.
 func (h *holding) unchanged() (since time.Duration, known bool) {
 	return max(0, h.now.Sub(h.written)), !h.written.IsZero()
 }
 
-// gives reports whether the controller removes the pod when a newer one waits for its id.
+// gives reports whether the controller removes the pod if a newer one waits for its id.
 func (h *holding) gives(p pod) bool { return p.byController && h.owner.Rolls() && !h.keepsAll() }
 
-// keepsAll reports whether the owner's annotation turns the controller's removals off.
+// keepsAll reports whether an annotation of the owner turns the controller's removals off.
 func (h *holding) keepsAll() bool {
 	limit, _ := assignment.EvictLimit(h.owner.Annotations, h.owner.Count)
 	return limit == 0
 }
 
-// those returns the names of the pods of which something is so, in order.
+// those returns the names of the pods for which is returns true, sorted.
 func (h *holding) those(is func(p pod) bool) (names []string) {
 	for _, name := range h.names {
 		if is(h.pods[name]) {
@@ -243,7 +242,7 @@ func (h *holding) those(is func(p pod) bool) (names []string) {
 	return names
 }
 
-// tells reports whether one of the problems is that of a key.
+// tells reports whether one of the problems is about the key.
 func tells(problems []assignment.ProblemError, key string) bool {
 	return slices.ContainsFunc(problems, func(p assignment.ProblemError) bool { return p.Key == key })
 }

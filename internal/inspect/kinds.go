@@ -1,9 +1,9 @@
 package inspect
 
-// Kind says what is wrong.
+// Kind is the kind of a finding.
 type Kind string
 
-// The kinds of findings. docs/messages.md says what each is.
+// The kinds of findings. docs/messages.md explains each.
 const (
 	HeldTwice           Kind = "heldTwice"
 	HeldByDead          Kind = "dead"

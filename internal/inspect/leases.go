@@ -16,15 +16,15 @@ import (
 
 // leases are the owner's Leases (strict mode).
 type leases struct {
-	// held are those that a pod has or had, by slot.
+	// held are the Leases that a pod has or had, by slot.
 	held map[int]store.Lease
-	// denied says why they could not be listed, nil if they could.
+	// denied is why the Leases could not be listed, or nil.
 	denied error
-	// refused says why the API server refuses renewals of pods that do not renew theirs, by slot, as far as it can be asked.
+	// refused is why the API server refuses renewals, by slot. It covers pods that do not renew their Leases, if they could be tested.
 	refused map[int]string
 }
 
-// readLeases lists the owner's Leases. It is no error that this is forbidden.
+// readLeases lists the owner's Leases. If that is forbidden, it sets denied and returns no error.
 func readLeases(ctx context.Context, s *store.Store, ref store.Ref) (leases, error) {
 	var all leases
 	err := s.EachLease(ctx, ref, func() { all.held = map[int]store.Lease{} }, func(l store.Lease) {
@@ -40,11 +40,11 @@ func readLeases(ctx context.Context, s *store.Store, ref store.Ref) (leases, err
 	return all, err
 }
 
-// mostTried bounds how many writes of a kind are tried in dry runs: the pods of a workload are refused for one reason.
+// mostTried limits how many writes of each kind are tested in dry runs: all pods of a workload are refused for the same reason.
 const mostTried = 3
 
-// tryRenewals asks by dry runs, in the name of the pods that do not renew their Leases, whether the API server refuses that. Without the right to
-// impersonate them it learns nothing.
+// tryRenewals tests by dry runs whether the API server refuses renewals, in the name of the pods that do not renew their Leases. Without permission to
+// impersonate them it returns nothing.
 func (h *holding) tryRenewals(ctx context.Context, s *store.Store) map[int]string {
 	refused := map[int]string{}
 	ids := h.unrenewed()
@@ -66,7 +66,7 @@ func (h *holding) tryRenewals(ctx context.Context, s *store.Store) map[int]strin
 	return refused
 }
 
-// unrenewed returns the slots whose holders have not renewed their Leases in time, in order. They are fenced.
+// unrenewed returns the slots whose holders have not renewed their Leases in time, in order. These holders are fenced.
 func (h *holding) unrenewed() (ids []int) {
 	for id := range h.leases.held {
 		if name, locks := h.holder(id); locks && h.fenced(h.pods[name], id) {
@@ -77,21 +77,21 @@ func (h *holding) unrenewed() (ids []int) {
 	return ids
 }
 
-// fenced reports whether the work of a pod has stopped because it has not renewed the Lease of its slot in time.
+// fenced reports whether a pod has stopped its work because it did not renew the Lease of its slot in time.
 func (h *holding) fenced(p pod, id int) bool {
 	l, has := h.leases.held[id]
 	return has && p.UID == l.Holder && p.Receipt.Strict && !h.overdue(p) && !ends(l).After(h.now)
 }
 
-// ends returns when the Lease counts no more, by the clock of its holder. A pod that waits for it finds that out by its own clock.
+// ends returns when the Lease expires, by its holder's clock. A pod that waits for it uses its own clock.
 func ends(l store.Lease) time.Time { return l.Renewed.Add(l.Outlasts()) }
 
-// LeaseRow is what is known of the Lease of a slot (strict mode).
+// LeaseRow is the Lease of a slot (strict mode).
 type LeaseRow struct {
-	// Pod is the name of the pod that has the Lease. Gone says that no live pod of that name and UID exists.
+	// Pod is the name of the pod that has the Lease. Gone: no live pod with that name and UID exists.
 	Pod  string `json:"pod"`
 	Gone bool   `json:"gone,omitempty"`
-	// Renewed is the holder's time at the last renewal. Ends is when the Lease counts no more if it is not renewed.
+	// Renewed is the holder's time at the last renewal. Ends is when the Lease expires if it is not renewed.
 	Renewed metav1.Time `json:"renewed"`
 	Ends    metav1.Time `json:"ends"`
 }

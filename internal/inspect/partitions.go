@@ -11,34 +11,34 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// PartitionRange is a row of a PartitionView: partitions in sequence about which the same can be said.
+// PartitionRange is a row of a PartitionView: consecutive partitions with the same state.
 type PartitionRange struct {
-	// Partitions is the range, such as 0-15 or 40. It is empty in a row about a pod that is paused.
+	// Partitions is the range, such as 0-15 or 40. It is empty in a row about a paused pod.
 	Partitions string         `json:"partitions"`
 	ID         *int           `json:"id,omitempty"`
 	Pod        string         `json:"pod,omitempty"`
 	Node       string         `json:"node,omitempty"`
 	State      PartitionState `json:"state"`
-	// Since is a time from which the state has been the same. It may have been so for longer: nothing that is stored says when a
-	// partition came into its state. It is nil where not even that is known.
+	// Since is a time since which the state has been the same, at least. Nothing stored tells when a partition came into its state. It is nil if no such time
+	// is known.
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// PartitionView says who works on which partitions of an owner at one moment.
+// PartitionView shows who works on which partitions of an owner at one moment.
 type PartitionView struct {
 	Owner     string `json:"owner"`
 	Namespace string `json:"namespace"`
-	// Count is the number of partitions and Strategy the name of the strategy that are in force.
+	// Count is the number of partitions in force, and Strategy the name of the strategy in force.
 	Count    int              `json:"count"`
 	Strategy string           `json:"strategy,omitempty"`
 	Ranges   []PartitionRange `json:"ranges"`
-	// Problems say which annotations cannot be read or are not in force.
+	// Problems are the annotations that cannot be read or are not in force.
 	Problems []string `json:"problems,omitempty"`
 	// wanted is the number of partitions that the user asks for.
 	wanted int
 }
 
-// ReadPartitions is Read for partitions. Errors: as of Read.
+// ReadPartitions is like Read, for partitions. Errors: as of Read.
 func ReadPartitions(ctx context.Context, s *store.Store, ref store.Ref) (PartitionView, error) {
 	now, err := read(ctx, s, ref)
 	if err != nil {
@@ -88,13 +88,13 @@ func (f *facts) partitionRange(set placement.Set, s share) PartitionRange {
 	return r
 }
 
-// since returns a time from which what s says has been so.
+// since returns a time since which s has been true, at least, or the zero time.
 //
-//   - A lock stands in the receipt, and has stood there since it was written last. The partition belonged to the id all that time, because
-//     none leaves an id while a receipt locks it.
-//   - The row names no id for the partition, or the map no pod for the id, since idalloc wrote the owner last.
+//   - A receipt has contained its lock since it was last written. The partition belonged to the id all that time, because no partition leaves an id while a
+//     receipt locks it.
+//   - The row has named no id for the partition, or the map no pod for the id, since idalloc last wrote the owner.
 //
-// Nothing says when a holder died, or when the target of a pod changed.
+// Nothing tells when a holder died, or when a pod's target changed.
 func (f *facts) since(s share) time.Time {
 	_, taken := f.owner.Record.State.Slots[s.id]
 	switch {

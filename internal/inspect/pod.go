@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// gate is the scheduling gate behind which a pod waits for an id of the controller.
+	// gate is the scheduling gate behind which a pod waits for an id from the controller.
 	gate = "idalloc.dev/id"
-	// givenKey is the annotation from which the program reads its id. Only a confirmed lock has one.
+	// givenKey is the annotation from which the program reads its id. It is written only after the lock is confirmed.
 	givenKey = "idalloc.dev/id"
-	// checks is the command that says what is wrong with the controller.
+	// checks is the command that finds problems of the controller.
 	checks = "`kubectl idalloc check`"
 )
 
-// pod is a pod as the API server has it.
+// pod is a pod as read from the API server.
 type pod struct {
 	proposal.Pod // the part that a planner sees
 	assigned
@@ -35,48 +35,48 @@ type pod struct {
 	revision, node, phase string
 	// account is the pod's service account.
 	account string
-	// runs says that the pod's object shows that idalloc runs in it.
+	// runs: the pod's object shows that idalloc runs in it.
 	runs bool
-	// ready is the pod's condition Ready. graceless says that each deletion of the pod is a force delete.
+	// ready: the pod's condition Ready is true. graceless: each deletion of the pod is a force delete.
 	ready, graceless bool
-	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
+	// controller is the name of the pod's direct controller, or "". template is the hash of its Deployment's pod template.
 	controller, template string
-	// namesake reports whether that controller has the owner's name and is of another kind.
+	// namesake: that controller has the owner's name but is another kind.
 	namesake bool
 	// elsewhere is the pod's receipt if it is for another owner.
 	elsewhere receipt.Receipt
-	// damage says what is wrong with the receipt or its labels, empty if nothing is.
+	// damage describes what is wrong with the receipt or its labels, or is "".
 	damage string
-	// written is when idalloc wrote the pod's receipt last, zero if the server does not say.
+	// written is when idalloc last wrote the pod's receipt, zero if the server does not tell.
 	written time.Time
 }
 
-// divides reports whether the pod lives and its receipt says that it works on partitions, be they none at the moment.
+// divides reports whether the pod lives and takes part in the division of partitions, even if it has none at the moment.
 func (p pod) divides() bool {
 	return p.live() && p.Receipt.State == receipt.Locks && p.Receipt.Share.Of > 0
 }
 
-// abstains reports whether the pod lives, and its receipt has a slot and says that it works on no partitions.
+// abstains reports whether the pod lives, has a slot and takes no part in the division of partitions.
 func (p pod) abstains() bool {
 	return p.live() && p.Receipt.State == receipt.Locks && p.Receipt.Share.Of == 0
 }
 
-// gaveUp reports whether the pod has given its slot up and has not taken another one.
+// gaveUp reports whether the pod has given up its slot and has not taken another one.
 func (p pod) gaveUp() bool {
 	return !p.Receipt.Locked() && (p.Receipt.State == receipt.GaveUp || p.Receipt.Rank > 0)
 }
 
-// isAssigned and isPlain are the other kinds of waiters. To the former the controller gives ids.
+// isAssigned and isPlain are the other kinds of waiters: with and without a label for the controller.
 func (p pod) isAssigned() bool { return !p.gaveUp() && p.assign() != "" }
 func (p pod) isPlain() bool    { return !p.gaveUp() && p.assign() == "" }
 
-// takes reports whether the next step to this id, which the map has for the pod, is the pod's, and not the controller's.
+// takes reports whether the pod must do the next step to this id of the map, and not the controller.
 func (p pod) takes(id int) bool {
 	told := p.told != nil && p.told.Share.ID == id
 	return !p.byController && (told || !p.byAgent)
 }
 
-// sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
+// sign reports whether the pod has a trace of idalloc, which runs or ran in it.
 func (p pod) sign() bool {
 	return p.Receipt.State != receipt.None || p.elsewhere.State != receipt.None || p.byController
 }
@@ -91,7 +91,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	}
 	p.runs, p.assigned = runsIdalloc(u), assignedOf(u)
 	switch r, err := receipt.Parse(u.GetAnnotations()[receipt.Key]); {
-	case p.byController && p.Former.State == receipt.Locks: // it keeps the owner under which it began for life
+	case p.byController && p.Former.State == receipt.Locks: // it keeps for life the owner under which it began
 		p.Pod = p.Moved()
 	case err == nil && r.UID == p.UID && r.Owner != owner.String() && !p.byController:
 		p.elsewhere = r
@@ -117,20 +117,20 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	return p
 }
 
-// assigned is what a pod shows of an id that the controller gives.
+// assigned is the state of a pod for which the controller plans or locks.
 type assigned struct {
-	// byController says that the controller writes the pod's receipt.
+	// byController: the controller writes the pod's receipt.
 	byController bool
-	// gated says that the pod waits behind idalloc's gate, and gates are others.
+	// gated: the pod waits behind idalloc's gate. gates are its other gates.
 	gated bool
 	gates []string
-	// contract is what annotation receipt.ContractKey says, if this version does not keep it.
+	// contract is the value of annotation receipt.ContractKey if this version does not keep that contract.
 	contract string
-	// given is the id that the program reads, empty before it has one.
+	// given is the id that the program reads, or "".
 	given string
-	// known is the count that the pod was told last, empty if it was told none.
+	// known is the count that the pod was last told, or "".
 	known string
-	// byAgent says that idalloc in the pod locks what the controller proposes, and told is what that is, nil for nothing.
+	// byAgent: idalloc in the pod locks what the controller proposes. told is that proposal, or nil.
 	byAgent bool
 	told    *receipt.Proposal
 }
@@ -156,7 +156,7 @@ func assignedOf(u *unstructured.Unstructured) assigned {
 	return a
 }
 
-// assign is the value of the label that says who locks or plans for the pod, empty for a peer.
+// assign returns the value of the label idalloc.dev/assign, or "" for a peer.
 func (a assigned) assign() string {
 	switch {
 	case a.byController:
@@ -167,7 +167,7 @@ func (a assigned) assign() string {
 	return ""
 }
 
-// behind says why a pod waits behind its gates.
+// behind explains why a pod waits behind its gates or for a proposal.
 func (p pod) behind() []string {
 	switch {
 	case len(p.gates) > 0:
@@ -184,7 +184,7 @@ func (p pod) behind() []string {
 	return nil
 }
 
-// lacking says which step is still to come until the pod has this id, which the map has for it.
+// lacking returns the next step before the pod has this id of the map.
 func (p pod) lacking(id int) string {
 	switch {
 	case p.takes(id):
@@ -195,7 +195,7 @@ func (p pod) lacking(id int) string {
 	return "idalloc-controller has not locked it yet"
 }
 
-// runsIdalloc reports whether idalloc runs in a pod as far as its object says: the sidecar was asked for, or a container's program is idalloc.
+// runsIdalloc reports whether idalloc runs in a pod, judging by its object: it asks for the sidecar, or a container's program is idalloc.
 func runsIdalloc(pod *unstructured.Unstructured) bool {
 	if pod.GetLabels()["idalloc.dev/inject"] == "true" {
 		return true
@@ -226,5 +226,5 @@ func condition(u *unstructured.Unstructured, of string) map[string]any {
 	return nil
 }
 
-// number returns an id or a number of something as a text.
+// number formats an id or another number.
 func number(n int) string { return strconv.Itoa(n) }

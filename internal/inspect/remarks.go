@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Remarks says what the rows of the table do not show.
+// Remarks returns sentences about what the rows of the table do not show.
 func (v View) Remarks() []string {
 	remarks := warned(v.Problems)
 	if v.Finished {
@@ -27,7 +27,7 @@ func (v View) Remarks() []string {
 	return remarks
 }
 
-// Remarks says what the rows of the table do not show.
+// Remarks returns sentences about what the rows of the table do not show.
 func (v PartitionView) Remarks() []string { return warned(v.Problems) }
 
 func warned(problems []string) []string {

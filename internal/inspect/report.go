@@ -9,12 +9,12 @@ import (
 // Finding is one thing that is wrong.
 type Finding struct {
 	Kind Kind `json:"kind"`
-	// ID is the id that the finding is about, nil if it is about no particular one.
+	// ID is the id that the finding is about, or nil.
 	ID  *int   `json:"id,omitempty"`
 	Pod string `json:"pod,omitempty"`
 	// Partitions are the partitions that the finding is about, such as 0-15,40.
 	Partitions string `json:"partitions,omitempty"`
-	// Detail is a sentence that says what is wrong and what to do.
+	// Detail is a sentence: what is wrong and what to do.
 	Detail string `json:"detail"`
 }
 
@@ -32,16 +32,15 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// Warnings are sentences about things that are not wrong, but may lead to a problem.
 	Warnings []string `json:"warnings"`
-	// Notes are sentences about things that are as they should be, but may surprise.
+	// Notes are sentences about things that are correct but may surprise.
 	Notes []string `json:"notes,omitempty"`
-	// Partitions sums up the partitions, nil for a workload without any.
+	// Partitions summarises the partitions. It is nil for a workload without any.
 	Partitions *PartitionCounts `json:"partitions,omitempty"`
-	// Unused says that neither the owner nor any of its pods has a trace of idalloc. Then this is the only warning.
+	// Unused: neither the owner nor any of its pods has a trace of idalloc. Then this is the only warning.
 	Unused bool `json:"unused,omitempty"`
 }
 
-// Table writes a line for each finding and each warning, and a last line with the verdict. For a workload that does not use
-// idalloc, it writes only that.
+// Table writes a line for each finding and each warning, and a last line with the verdict. For a workload that does not use idalloc, it writes only that.
 func (r Report) Table(w io.Writer) error {
 	if r.Unused {
 		_, err := fmt.Fprintln(w, strings.Join(r.Warnings, "\n"))

@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// revisionKey is the annotation in which the Deployment controller counts revisions, on the Deployment and its ReplicaSets.
+// revisionKey is the annotation with the revision number that the Deployment controller sets on the Deployment and its ReplicaSets.
 const revisionKey = "deployment.kubernetes.io/revision"
 
 // readRollout reads the owner again, with the status that its controllers write.
@@ -26,8 +26,8 @@ func (n *snapshot) readRollout(ctx context.Context, s *store.Store) error {
 	return n.readRevisions(ctx, s, u)
 }
 
-// overdue returns the message of a Deployment's condition about a rollout without progress, or an empty text. A condition about an
-// older spec does not count, because the rollout may just have been repaired.
+// overdue returns the message of a Deployment's condition about a rollout without progress, or "". A condition about an older spec does not count, because the
+// rollout may just have been repaired.
 func overdue(u *unstructured.Unstructured) string {
 	observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	c := condition(u, "Progressing")
@@ -38,11 +38,10 @@ func overdue(u *unstructured.Unstructured) string {
 	return cmp.Or(message, "ProgressDeadlineExceeded")
 }
 
-// readRevisions finds out which of the waiters' revisions is the current one, and which ones are outdated: older, and without
-// idalloc. There are such revisions while idalloc is being added to a Deployment, or if that rollout is paused.
+// readRevisions finds the current revision and the outdated ones among the waiters' revisions. Outdated revisions are older and without idalloc. They exist
+// while idalloc is being added to a Deployment, or if that rollout is paused.
 //
-// It does nothing for the other kinds. Their pods are siblings whatever their revision, so pods with idalloc give slots to pods
-// without.
+// It does nothing for other kinds. Their pods are siblings in every revision, so pods with idalloc give slots to pods without.
 func (n *snapshot) readRevisions(ctx context.Context, s *store.Store, u *unstructured.Unstructured) error {
 	if !n.owner.Rolls() {
 		return nil

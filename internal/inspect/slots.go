@@ -1,6 +1,5 @@
-// Package inspect looks at an owner and its pods from outside. It makes the rows of "idalloc get" and the findings of "idalloc
-// verify". It writes nothing to the API server. It is for cmd/idalloc; the JSON forms of its types are what these commands
-// print.
+// Package inspect looks at an owner and its pods from outside. It makes the rows of "idalloc get" and the findings of "idalloc verify". It writes nothing to
+// the API server. It is for cmd/idalloc; the JSON forms of its types are what these commands print.
 package inspect
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// State is the state of a slot as it can be seen from outside.
+// State is the state of a slot, as seen from outside.
 type State string
 
 // The states of a slot.
@@ -24,26 +23,26 @@ const (
 	// Do: nothing, if fewer pods than the count are up yet. Otherwise read the log of a pod without an id.
 	Free State = "free"
 	// Dead: the pod that has it is gone, Succeeded or Failed.
-	// Do: nothing for ten seconds: a pod that waits takes the slot, or else a pod with an id takes the name out. If it stays, run `gc`.
+	// Do: nothing for ten seconds: a pod that waits takes the slot, or a pod with an id removes the entry. If it stays, run `gc`.
 	Dead State = "dead"
-	// Lost: the pod that has it has outlived its grace period by 10 s and does not go, so that its node may be down.
+	// Lost: the pod that has it has outlived its grace period by 10 s. Its node may be down.
 	// Do: see [a node is lost](operations.md#a-node-is-lost).
 	Lost State = "lost"
 	// Duplicate: the receipts of several live pods lock it. This lasts for moments: the pod that works keeps the slot, and the others withdraw when their
 	// processes run.
 	// Do: run `verify` if it stays.
 	Duplicate State = "duplicate"
-	// Handover: a live pod has it and gives it when its work has stopped, because another pod asks for it.
+	// Handover: a live pod has it, and gives it to the pod that asks for it when its work has stopped.
 	// Do: run `verify` if it stays.
 	Handover State = "handover"
-	// Proposed: the map gives it to a live pod, which does not lock it yet. In strict mode the pod may wait until an earlier holder's Lease counts no more.
+	// Proposed: the map gives it to a live pod that does not lock it yet. In strict mode the pod may wait until an earlier holder's Lease expires.
 	// Do: run `verify` if it stays.
 	Proposed State = "proposed"
-	// Moving: in the table only: held, and the id is at or above the count, so that the pod moves to another slot. In JSON it is held, with
+	// Moving: in the table only: the slot is held, and its id is at or above the count, so the pod moves to another slot. In JSON it is held, with
 	// `"moving":true`.
 	// Do: run `verify` if it stays.
 	Moving State = "moving"
-	// Ending: in the table only: held, and the pod is Terminating. It keeps the id until it has given it back or is gone. In JSON it is held, with
+	// Ending: in the table only: the slot is held, and the pod is Terminating. It keeps the id until it has given it back or is gone. In JSON it is held, with
 	// `"terminating":true`.
 	Ending State = "ending"
 )
@@ -57,14 +56,14 @@ type Slot struct {
 	State    State  `json:"state"`
 	// Since is when the pod was created.
 	Since *metav1.Time `json:"since,omitempty"`
-	// HeldSince is when idalloc wrote the pod's receipt last, so that the pod has had the slot since then at least. It is nil without a
-	// receipt, and if the server does not say.
+	// HeldSince is when idalloc last wrote the pod's receipt. The pod has had the slot at least since then. It is nil without a receipt, or if the server does
+	// not tell.
 	HeldSince *metav1.Time `json:"heldSince,omitempty"`
-	// Moving says that the pod is alive and has to move to another slot, because this one is at or above the count.
+	// Moving: the pod is alive and must move to another slot, because this one is at or above the count.
 	Moving      bool   `json:"moving,omitempty"`
 	Phase       string `json:"phase,omitempty"`
 	Terminating bool   `json:"terminating,omitempty"`
-	// Assign is the pod's label idalloc.dev/assign: "controller" if that locks for the pod, "agent" if it plans for the pod, empty for any other pod.
+	// Assign is the pod's label idalloc.dev/assign: "controller" if the controller locks for the pod, "agent" if it plans for the pod, or empty.
 	Assign string `json:"assign,omitempty"`
 	// Requester is the pod that asks for the slot.
 	Requester string `json:"requester,omitempty"`
@@ -77,16 +76,16 @@ type View struct {
 	Owner     string `json:"owner"`
 	Namespace string `json:"namespace"`
 	Count     int    `json:"count"`
-	// Finished says that the owner is a Job that makes no more pods. Then Slots has only those that live pods have.
+	// Finished: the owner is a Job that makes no more pods. Then Slots has only the slots of live pods.
 	Finished bool `json:"finished,omitempty"`
 	// Waiting are the names of the owner's live pods without a slot.
 	Waiting []string `json:"waiting"`
-	// assign is like that of a slot, by the pods that wait.
+	// assign is Slot.Assign for the waiting pods, by name.
 	assign map[string]string
 	Slots  []Slot `json:"slots"`
 	// Unlisted is the number of free slots that are not in Slots, because there are too many.
 	Unlisted int `json:"unlisted,omitempty"`
-	// Problems say which parts of the annotations cannot be read.
+	// Problems are the parts of the annotations that cannot be read.
 	Problems []string `json:"problems,omitempty"`
 }
 

@@ -22,48 +22,49 @@ import (
 // snapshot is an owner and its pods. The pods were read after the owner.
 type snapshot struct {
 	owner store.Owner
-	// now is when the owner had been read, by this machine's clock.
+	// now is when the read of the owner ended, by this machine's clock.
 	now time.Time
-	// written is when idalloc wrote the owner last, zero if the server does not say.
+	// written is when idalloc last wrote the owner, zero if the server does not tell.
 	written time.Time
-	// changed is when anything but its status was written last on the owner, zero if the server does not say.
+	// changed is when the owner was last written, except for its status, zero if the server does not tell.
 	changed time.Time
-	// pods are the owner's pods, and the pods with a lock of one of its slots, by name.
+	// pods are the owner's pods and the pods that lock one of its slots, by name.
 	pods    map[string]pod
 	leases  leases
 	rollout rollout
-	// accounts are the pods' service accounts and when they were made, zero if that may not be read.
+	// accounts are the creation times of the pods' service accounts, zero if they may not be read.
 	accounts map[string]time.Time
-	// copied is a pod that the map names, and that lives and is not the owner's: the map is that of another workload. It is empty if there is none.
+	// copied is a live pod that the map names but that is not the owner's: the map was copied from another workload. It is "" if there is none.
 	copied string
-	// refused is why the API server refuses writes on pods, by their names. It has only pods that were tried.
+	// refused is why the API server refuses writes on pods, by pod name. It contains only pods that were tested.
 	refused map[string]string
-	// mapRefused is why the API server refuses writes of the map, empty if it does not or was not asked.
+	// mapRefused is why the API server refuses writes of the map, or "" if it does not or was not tested.
 	mapRefused string
-	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one, and a further kind gives them any names.
+	// adopted contains ReplicaSets whose names do not show their owner, with true if they are this owner's. A Deployment may adopt another one's ReplicaSets,
+	// and kinds of --kind may give them any names.
 	adopted map[string]bool
-	// frozen is a ReplicaSet for which the controller waits, because it was made by the same Deployment and has another owner. It is empty if there is none.
+	// frozen is a ReplicaSet for which the controller waits, because the same Deployment made it and it has another owner. It is "" if there is none.
 	frozen string
 }
 
-// rollout says what a Kubernetes controller will do with the owner's pods.
+// rollout describes what a Kubernetes controller will do with the owner's pods.
 type rollout struct {
-	// finished says that a Job makes no more pods.
+	// finished: the owner is a Job that makes no more pods.
 	finished bool
-	// outdated are the revisions that are older than the current one, and whose pods have no trace of idalloc.
+	// outdated are the revisions that are older than the current one and whose pods have no trace of idalloc.
 	outdated map[string]bool
-	// current is the name that pods have for the owner's current revision. It is empty if no waiter is of that revision.
+	// current is the name of the owner's current revision, as its pods have it in a label. It is "" if no waiter is of that revision.
 	current string
-	// overdue is the Deployment controller's message about a rollout without progress. It is empty if there is none.
+	// overdue is the Deployment controller's message about a rollout without progress, or "".
 	overdue string
-	// told are Events in which the controller says why it gives no ids, and budgets say what never lets it evict a pod.
+	// told are Events in which the controller explains why it gives no ids. budgets are reasons why it can never evict a pod.
 	told    []told
 	budgets []string
-	// resourceVersion is that of the owner after the pods were read.
+	// resourceVersion is the owner's resourceVersion after the pods were read.
 	resourceVersion string
 }
 
-// decode decodes an owner. One of a further kind is read once more, because its subresource counts it.
+// decode decodes an owner. An owner of a further kind is read again, because its count comes from its scale subresource.
 func decode(ctx context.Context, s *store.Store, ref store.Ref, whole *unstructured.Unstructured) (store.Owner, error) {
 	if ref.Resource != "" {
 		return s.Get(ctx, ref)
@@ -112,7 +113,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	return now, err
 }
 
-// lastChange returns when an object was written last, but for its status, zero if the server does not say.
+// lastChange returns when an object was last written, except for its status, zero if the server does not tell.
 func lastChange(fields []metav1.ManagedFieldsEntry) time.Time {
 	var last time.Time
 	for i := range fields {
@@ -123,8 +124,7 @@ func lastChange(fields []metav1.ManagedFieldsEntry) time.Time {
 	return last
 }
 
-// adoptions returns the ReplicaSets of which the names do not say that they are the owner's, and whether they are. What it may not read, it leaves
-// out.
+// adoptions returns the ReplicaSets whose names do not show their owner, with true if they are this owner's. It leaves out what it may not read.
 func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool {
 	adopted := map[string]bool{}
 	for _, p := range n.pods {
@@ -140,7 +140,7 @@ func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool
 	return adopted
 }
 
-// readFrozen returns the ReplicaSet for which the controller waits. What it may not read, it leaves out.
+// readFrozen returns the ReplicaSet for which the controller waits, or "" if there is none or it may not be read.
 func (n snapshot) readFrozen(ctx context.Context, s *store.Store, whole *unstructured.Unstructured) string {
 	waits := slices.ContainsFunc(slices.Collect(maps.Values(n.pods)), func(p pod) bool { return p.gated })
 	selector := n.owner.Selector
@@ -169,8 +169,8 @@ func (n snapshot) readFrozen(ctx context.Context, s *store.Store, whole *unstruc
 	return ""
 }
 
-// copies returns the first pod that the map names and that is not among the owner's, if it lives. One request tells whether that map is another
-// workload's.
+// copies returns a live pod that the map names but that is not the owner's, or "". It checks only the first such name: one request tells whether the map was
+// copied from another workload.
 func (n snapshot) copies(ctx context.Context, s *store.Store) (string, error) {
 	slots := n.owner.Record.State.Slots
 	for _, id := range slots.IDs() {
@@ -191,7 +191,7 @@ func (n snapshot) copies(ctx context.Context, s *store.Store) (string, error) {
 	return "", nil
 }
 
-// readAccounts returns when the service accounts of the pods were made, by their names. It has none that may not be read.
+// readAccounts returns the creation times of the pods' service accounts, by name. The time is zero if an account may not be read.
 func (n snapshot) readAccounts(ctx context.Context, s *store.Store) map[string]time.Time {
 	made := map[string]time.Time{}
 	accounts := s.Metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace(n.owner.Namespace)
@@ -207,7 +207,7 @@ func (n snapshot) readAccounts(ctx context.Context, s *store.Store) map[string]t
 	return made
 }
 
-// tryWrites finds out which pods cannot be written, of those on which the controller has something to write: they wait, or know an older count.
+// tryWrites tests by dry runs which pods cannot be written, among those on which the controller has something to write: they wait, or know an older count.
 func (n *snapshot) tryWrites(ctx context.Context, s *store.Store) {
 	h, tried := holdingOf(*n), 0
 	for _, name := range h.names {
@@ -229,7 +229,7 @@ func (n *snapshot) tryWrite(ctx context.Context, s *store.Store, p pod) {
 	}
 }
 
-// tryMap finds out, if a pod waits that the map does not name, whether the map cannot be written.
+// tryMap tests whether the map cannot be written, if a pod waits that the map does not name.
 func (n *snapshot) tryMap(ctx context.Context, s *store.Store) {
 	for _, p := range holdingOf(*n).waiters {
 		if _, named := n.owner.Record.State.Slots.Of(p.Name); !named {
@@ -239,7 +239,7 @@ func (n *snapshot) tryMap(ctx context.Context, s *store.Store) {
 	}
 }
 
-// writer is a pod for whom a dry run is tried.
+// writer returns the pod in the form that dry runs need.
 func (n snapshot) writer(p pod) check.Pod {
 	return check.Pod{Namespace: n.owner.Namespace, Name: p.Name, UID: p.UID, Account: p.account}
 }

@@ -18,19 +18,20 @@ import (
 )
 
 const (
-	// toldWithin is how long an Event of the controller counts: it repeats one that is still so after five minutes. Clocks may differ by a minute.
+	// toldWithin is how long an Event of the controller is valid: while the cause persists, the controller repeats it after five minutes. clocksDiffer is how
+	// much clocks may differ.
 	toldWithin, clocksDiffer = 6 * time.Minute, time.Minute
-	// reporter is what idalloc's Events name as their reporting component.
+	// reporter is the reporting component of idalloc's Events.
 	reporter = "idalloc.dev/allocator"
 )
 
-// told is an Event in which the controller says why pods of the owner get no ids.
+// told is an Event in which the controller explains why pods of the owner get no ids.
 type told struct {
 	at      time.Time
 	message string
 }
 
-// readTold reads what the controller has said of the owner. It is empty if no pod waits for the controller, and without a right to read Events.
+// readTold reads the controller's Events about the owner. It returns none if no pod waits for the controller, or without permission to read Events.
 func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 	waits := func(p pod) bool { return p.byController && p.given == "" && !census.Finished(p.phase) }
 	if !slices.ContainsFunc(n.listed(), waits) {
@@ -52,7 +53,7 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 	}
 	var all []told
 	for _, t := range newest {
-		// When idalloc has written the workload since, it went on.
+		// If idalloc has written the workload since then, the rollout has continued.
 		if n.now.Sub(t.at) <= toldWithin && !n.written.After(t.at.Add(clocksDiffer)) {
 			all = append(all, t)
 		}
@@ -68,7 +69,8 @@ func (n *snapshot) listed() (all []pod) {
 	return all
 }
 
-// readBudgets says of PodDisruptionBudgets that they never let the controller evict a pod of the owner. It says nothing without a right to list them.
+// readBudgets returns sentences about PodDisruptionBudgets that never let the controller evict a pod of the owner. It returns none without permission to list
+// them.
 func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstructured.Unstructured) []string {
 	if !n.owner.Rolls() || !n.owner.Rollout.Blocks() || !slices.ContainsFunc(n.listed(), func(p pod) bool { return p.byController }) {
 		return nil
@@ -95,7 +97,7 @@ func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstr
 		}
 		selecting = append(selecting, u.GetName())
 		is := budget.Status
-		if is.ExpectedPods <= len(n.listed()) { // it selects this workload alone, in an update with the pods that wait for ids
+		if is.ExpectedPods <= len(n.listed()) { // only this workload; during an update the pods that wait for ids are included
 			is.ExpectedPods = min(is.ExpectedPods, n.owner.Count)
 		}
 		if is.ExpectedPods > 0 && is.DesiredHealthy >= is.ExpectedPods {
@@ -108,7 +110,7 @@ func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstr
 	return tight
 }
 
-// standing finds what the controller says about a rolling update that does not go on.
+// standing finds what the controller reports about a stuck rolling update.
 func standing(f *facts) (found []about) {
 	for _, t := range f.rollout.told {
 		found = append(found, about{with: words{"message": strings.TrimSuffix(t.message, "."), "since": f.now.Sub(t.at).Round(time.Second).String()}})
@@ -116,7 +118,7 @@ func standing(f *facts) (found []about) {
 	return found
 }
 
-// otherGates finds pods that have waited long behind gates of others.
+// otherGates finds pods that have waited long behind gates other than idalloc's.
 func otherGates(f *facts) []about {
 	return f.each(func(p pod) (words, bool) {
 		since := f.now.Sub(p.Created)
@@ -124,7 +126,7 @@ func otherGates(f *facts) []about {
 	})
 }
 
-// tightBudgets finds budgets that would hold a rolling update up for ever.
+// tightBudgets finds budgets that would block a rolling update for ever.
 func tightBudgets(f *facts) (found []about) {
 	if f.keepsAll() {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// Columns are the titles of a table, and Wide those that only a wide one has.
+// Columns are the titles of a table. Wide are those of a wide table only.
 type Columns struct{ Always, Wide []string }
 
 // SlotColumns returns the titles of the cells of Slot.Cells.
@@ -28,7 +28,7 @@ func PartitionColumns() Columns {
 	return Columns{Always: []string{"PARTITIONS", "ID", "POD", "STATE", "FOR"}, Wide: []string{"NODE"}}
 }
 
-// Cells returns the slot's row of a wide table. now is the time from which ages are counted.
+// Cells returns the slot's row of a wide table. Ages are relative to now.
 func (s Slot) Cells(now time.Time) []string {
 	age := "-"
 	if s.Since != nil { // clocks differ
@@ -37,7 +37,7 @@ func (s Slot) Cells(now time.Time) []string {
 	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), s.state(), age, dash(s.phase()), dash(s.Requester), dash(s.Assign), dash(s.lease(now))}
 }
 
-// Cells returns the range's row of a wide table. now is the time from which the column FOR is counted.
+// Cells returns the range's row of a wide table. The column FOR is relative to now.
 func (r PartitionRange) Cells(now time.Time) []string {
 	id, since := "-", "-"
 	if r.ID != nil {
@@ -49,10 +49,10 @@ func (r PartitionRange) Cells(now time.Time) []string {
 	return []string{dash(r.Partitions), id, dash(r.Pod), string(r.State), since, dash(r.Node)}
 }
 
-// Rows returns a row of a wide table for each slot. now is the time from which ages are counted.
+// Rows returns a row of a wide table for each slot. Ages are relative to now.
 func (v View) Rows(now time.Time) [][]string { return rows(v.Slots, now) }
 
-// Rows returns a row of a wide table for each range. now is the time from which the column FOR is counted.
+// Rows returns a row of a wide table for each range. The column FOR is relative to now.
 func (v PartitionView) Rows(now time.Time) [][]string { return rows(v.Ranges, now) }
 
 func rows[T interface{ Cells(now time.Time) []string }](all []T, now time.Time) [][]string {
@@ -63,7 +63,7 @@ func rows[T interface{ Cells(now time.Time) []string }](all []T, now time.Time) 
 	return cells
 }
 
-// None says that there are no partitions.
+// None returns a sentence for a workload without partitions.
 func (v PartitionView) None() string {
 	if v.wanted > 0 {
 		return fmt.Sprintf("%s in namespace %s has no partitions in force: annotation %s asks for %d", v.Owner, v.Namespace, assignment.PartitionCountKey, v.wanted)
@@ -89,7 +89,7 @@ func (c Columns) Write(w io.Writer, rows [][]string, wide, titled bool) error {
 	return t.Flush()
 }
 
-// state says of a slot that is held also whether its pod is about to leave it.
+// state returns the state for the table. For a held slot it also shows whether its pod is about to leave it.
 func (s Slot) state() string {
 	switch {
 	case s.Moving:
@@ -107,8 +107,8 @@ func (s Slot) phase() string {
 	return s.Phase
 }
 
-// lease says how long the Lease counts if it is not renewed, and whose it is if it is not that of the slot's pod. Without a time it says only
-// whose it is.
+// lease returns how long the Lease is valid without a renewal, after the name of its pod if that is not the live pod of the slot. With a zero now it returns
+// only that name.
 func (s Slot) lease(now time.Time) string {
 	if s.Lease == nil {
 		return ""

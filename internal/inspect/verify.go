@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// mostReads bounds how often Verify reads an owner that changes all the time.
+	// mostReads limits how often Verify reads an owner that changes all the time.
 	mostReads = 5
-	// retryDelay is how long Await waits before it sends another request to an API server that could not answer.
+	// retryDelay is how long Await waits before it asks an API server again that could not answer.
 	retryDelay = time.Second
 )
 
-// Verify checks an owner against its live pods. It reads the owner first and the pods second. If it finds something wrong, but
-// the owner has changed meanwhile, the finding may never have been true, so it reads everything again. Errors: store.ErrGone,
-// *store.ForbiddenError, or another error that store.Temporary judges.
+// Verify checks an owner against its live pods. It reads the owner first and the pods second. If it finds something wrong, but the owner has changed meanwhile,
+// it reads everything again, because the finding may never have been true. Errors: store.ErrGone, *store.ForbiddenError, or another error that store.Temporary
+// judges.
 func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) {
 	for reads := 1; ; reads++ {
 		now, err := read(ctx, s, ref)
@@ -37,10 +37,9 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 	}
 }
 
-// Await repeats Verify at each change of the owner or its pods. It blocks until a report has no findings, until patience is over,
-// or until ctx ends, and returns the last report. With warnings, it also waits until there are none. It waits as well if the
-// workload does not use idalloc yet, because that may change. Errors: as of Verify. A temporary error ends Await only in the first
-// report.
+// Await repeats Verify at each change of the owner or its pods. It blocks until a report has no findings, until patience is over, or until ctx ends, and
+// returns the last report. With warnings, it also waits until there are none. It also waits if the workload does not use idalloc yet. Errors: as of Verify. A
+// temporary error ends Await only in the first report.
 func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Duration, warnings bool, log logr.Logger) (Report, error) {
 	enough := func(r Report) bool { return r.OK && !r.Unused && (!warnings || len(r.Warnings) == 0) }
 	over := s.Clock.NewTimer(patience)

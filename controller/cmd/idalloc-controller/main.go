@@ -1,4 +1,4 @@
-// Command idalloc-controller gives ids to pods that wait for them behind a scheduling gate. See idalloc-controller --help.
+// Command idalloc-controller gives ids to pods that wait behind a scheduling gate. See idalloc-controller --help.
 package main
 
 import (
@@ -17,14 +17,14 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// garbage is how much of the memory in use may be garbage, in percent, unless GOGC says so. With 10,000 pods, Go's own 100 costs 16 MiB more.
+// garbage is the GOGC value in percent if the environment has none. With 10,000 pods, Go's default of 100 costs 16 MiB more.
 const garbage = 50
 
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
-	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 { // GOMEMLIMIT is the container's limit, of which Go's heap is not all
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 { // GOMEMLIMIT is the container's limit, and the heap is only a part of that
 		debug.SetMemoryLimit(limit / 10 * 9)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -42,13 +42,13 @@ IDALLOC_CONTROLLER_NAMESPACE. A flag on the command line wins.
 Exit codes: 0 done; 1 error; 2 usage; 4 forbidden by RBAC.`
 
 const (
-	// off is an address at which nothing is served.
+	// off is the address that turns a server off.
 	off = "0"
 	// mostScrapes is how many scrapes are answered at a time.
 	mostScrapes = 8
 )
 
-// options are the flags.
+// options are the values of the flags.
 type options struct {
 	connection        connect.Flags
 	log               cli.Log
@@ -120,7 +120,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme.Scheme, Logger: log, Cache: caches,
-		Metrics: server.Options{BindAddress: off}, HealthProbeBindAddress: off, // those of controller-runtime have no bounds
+		Metrics: server.Options{BindAddress: off}, HealthProbeBindAddress: off, // the servers of controller-runtime have no limits
 		LeaderElection: o.elect, LeaderElectionID: o.electionID, LeaderElectionNamespace: o.electionSpace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
@@ -142,7 +142,7 @@ func (o *options) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// serve has the manager answer scrapes, probes and the webhook's requests, whichever replica leads.
+// serve adds servers for scrapes, probes and the webhook to the manager. Every replica runs them, not only the elected one.
 func (o *options) serve(ctx context.Context, mgr manager.Manager) error {
 	synced := reconciler.Synced(mgr.GetCache())
 	ready := synced
@@ -156,7 +156,7 @@ func (o *options) serve(ctx context.Context, mgr manager.Manager) error {
 	probes, scrapes := http.NewServeMux(), http.NewServeMux()
 	probes.Handle("/healthz", healthz.CheckHandler{Checker: healthz.Ping})
 	probes.Handle("/readyz", healthz.CheckHandler{Checker: ready})
-	// Each answer that is compressed takes most of a megabyte.
+	// Each compressed answer takes almost a megabyte.
 	answer := promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: mostScrapes})
 	var secure *tls.Config
 	if o.authentication {

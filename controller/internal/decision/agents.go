@@ -10,20 +10,20 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Propose tells the process of a pod what is proposed to it.
+// Propose writes a proposal for an agent.
 type Propose struct {
 	Pod string
-	// Text are the bytes of the receipt that Next confirms, empty if it confirms nothing new.
+	// Text is the receipt annotation that Next confirms, empty if Next confirms nothing new.
 	Text string
 	Next receipt.Proposal
 
 	rank rank
 }
 
-// CanWait reports whether nothing is idle, and nothing waits to move, until the process hears of it. So it is with a new count.
+// CanWait reports whether this proposal can be delayed without leaving anything idle or blocking a move (a new count, for example).
 func (b Propose) CanWait() bool { return b.rank == tells }
 
-// rank says how urgent a message to a process is. What is confirmed, or to be taken, rests until its process hears of it.
+// rank is how urgent a proposal is. What it confirms or gives is idle until the agent reads it.
 type rank int
 
 const (
@@ -33,7 +33,7 @@ const (
 	tells
 )
 
-// division is how the controller divides partitions. Without agents they are not its business.
+// division returns how the controller divides partitions. Without agents it leaves them unchanged.
 func (v *view) division() proposal.Division {
 	o := v.w.Owner
 	return proposal.Division{
@@ -42,8 +42,8 @@ func (v *view) division() proposal.Division {
 	}
 }
 
-// readAgent has a receipt of an agent that cannot be read lock what was confirmed last, and not every partition: who may write one pod's receipt would
-// stop all pods.
+// readAgent makes an agent's unreadable receipt lock what was last confirmed. If it locked every partition instead, anyone who may write one pod's receipt
+// could stop all pods.
 func (p *pod) readAgent() {
 	if !p.Agent || p.Receipt.State != receipt.Unreadable {
 		return
@@ -61,14 +61,14 @@ func (p *pod) readAgent() {
 // moved reports whether the pod locks something of another owner.
 func (p *pod) moved() bool { return p.Former.State == receipt.Locks }
 
-// listens reports whether the process of the pod is told what this owner proposes. One that was relabelled keeps its owner: that of the proposal, or of
-// the receipt if another program removed the proposal.
+// listens reports whether the agent gets proposals of this owner. A relabelled pod keeps its owner: that of the proposal, or of the receipt if another program
+// removed the proposal.
 func (v *view) listens(p *pod) bool {
 	keeps := p.Proposal.Owner == v.w.Owner.Owner || !p.Told && p.Receipt.State == receipt.Locks && !p.moved()
 	return p.Agent && (p.Owned || p.Controller == "" && keeps)
 }
 
-// agent decides what the process of a pod is told, and confirms its lock (T3). One that ends without a slot need not know why.
+// agent decides what the agent is told, and confirms its lock (T3). A pod that ends without a slot is not told why it waits.
 func (v *view) agent(p *pod) {
 	if !v.listens(p) {
 		return
@@ -80,7 +80,7 @@ func (v *view) agent(p *pod) {
 	if v.unconfirmed(p) {
 		lock, shown := v.byPod[p.Name]
 		switch {
-		case !v.answered(p): // one write is to say both
+		case !v.answered(p): // one write should contain both
 			v.confirms(p)
 			return
 		case shown && lock.UID == p.UID && lock.Text == p.Text: // otherwise what is known of the pod is old, and news is on its way
@@ -92,7 +92,7 @@ func (v *view) agent(p *pod) {
 	}
 }
 
-// holds are the partitions that the pod's receipt locks for this owner.
+// holds returns the partitions that the pod's receipt locks for this owner.
 func (p *pod) holds() placement.Set {
 	if p.Receipt.State != receipt.Locks || p.damaged || p.moved() {
 		return placement.Set{}
@@ -112,12 +112,12 @@ func (p *pod) rank(next receipt.Proposal, text string) rank {
 	return tells
 }
 
-// toTake are the partitions that a process takes for a proposal, beside those that it has.
+// toTake returns the partitions that an agent must take for a proposal, in addition to those that it has.
 func toTake(p receipt.Proposal, has placement.Set) placement.Set {
 	return p.Share.Partitions.Minus(has).Minus(p.Yield)
 }
 
-// unconfirmed reports whether T3 is to be done for the pod. A lock that only gives, or notes tokens, is as confirmed as the one before it.
+// unconfirmed reports whether the pod needs T3. A lock that only gives something up, or notes tokens, keeps the earlier confirmation.
 func (v *view) unconfirmed(p *pod) bool {
 	if p.Receipt.State != receipt.Locks || p.damaged || p.moved() || p.Settled {
 		return false
@@ -126,7 +126,7 @@ func (v *view) unconfirmed(p *pod) bool {
 	return c == nil || c.Write != p.Receipt.Write
 }
 
-// confirmed is what the pod was told of its receipt for this owner.
+// confirmed returns the last confirmation of the pod's receipt for this owner, or nil.
 func (p *pod) confirmed(o Owner) *receipt.Confirmed {
 	if p.Proposal.Owner != o.Owner {
 		return nil
@@ -134,7 +134,7 @@ func (p *pod) confirmed(o Owner) *receipt.Confirmed {
 	return p.Proposal.Confirmed
 }
 
-// offer is what map and row propose to the pod.
+// offer returns what the map and the row propose to the pod.
 func (v *view) offer(p *pod) receipt.Proposal {
 	o := v.w.Owner
 	out := receipt.Proposal{UID: p.UID, Owner: o.Owner, Count: v.count(p), Share: receipt.Nothing(), Confirmed: p.confirmed(o)}
@@ -144,7 +144,7 @@ func (v *view) offer(p *pod) receipt.Proposal {
 		id, has, mine.Locked = p.Receipt.Share.ID, true, p.Receipt.Share
 	}
 	if mine.Works = mine.Locked; v.next.Row != nil && mine.Locked.Partitions.Subset(v.next.Row.Owners[id]) {
-		mine.Works.Partitions = v.next.Row.Owners[id] // the plan knows what the pod works on, so the row is not wrong about it, and one target serves all pods
+		mine.Works.Partitions = v.next.Row.Owners[id] // the plan knows the pod's partitions, so the row is right about them, and one target serves all pods
 	}
 	if v.offers == nil {
 		v.offers = proposal.NewOffers(o.Count, v.next, o.Wish, nil)
@@ -154,7 +154,7 @@ func (v *view) offer(p *pod) receipt.Proposal {
 		return out
 	}
 	out.Share, out.Yield = v.offers.At(mine, id)
-	mine.Locked = p.Receipt.Share // a slot of a former owner can be asked for, too
+	mine.Locked = p.Receipt.Share // a slot of a former owner can also be requested
 	if by := v.offers.Requester(mine); by != "" && v.sound(by, p) {
 		out.Requester = by
 	}
@@ -162,7 +162,7 @@ func (v *view) offer(p *pod) receipt.Proposal {
 	return out
 }
 
-// madeRoom reports whether a pod of another revision has given a slot up, and wants one.
+// madeRoom reports whether a pod of another revision has given up a slot and wants one.
 func (v *view) madeRoom(p *pod) bool {
 	if v.gave == nil {
 		v.gave = map[string]bool{}
@@ -175,7 +175,7 @@ func (v *view) madeRoom(p *pod) bool {
 	return v.w.Owner.Replaces && (len(v.gave) > 1 || len(v.gave) == 1 && !v.gave[p.Controller])
 }
 
-// count is the number of slots that holds for the pod. One that Kubernetes is to remove keeps its slot until then, and the count that it had.
+// count returns the count for the pod. A pod that Kubernetes will remove keeps its slot and its earlier count until then.
 func (v *view) count(p *pod) int {
 	n, id := v.w.Owner.Count, p.Receipt.Slot()
 	if p.Condemned && id >= n {
@@ -184,8 +184,8 @@ func (v *view) count(p *pod) int {
 	return n
 }
 
-// sound reports whether the pod of this name should have the slot of an agent: it lives, is this owner's and waits; and it is of the current revision
-// and the agent is not, or the agent is condemned. No other request in the map stops work.
+// sound reports whether the pod named by should get the slot of agent p. It must be alive, owned and waiting. And it must be of the current revision while p is
+// not, or p must be condemned. No other request in the map stops work.
 func (v *view) sound(by string, p *pod) bool {
 	q := v.named[by]
 	if q == nil || !q.Owned || q.Terminating || v.has(q) || q.Receipt.State != receipt.Waits && !q.canTake() {
@@ -199,7 +199,7 @@ func (v *view) has(p *pod) bool {
 	return has || p.Receipt.Locked()
 }
 
-// requests are those of the owner, without those for slots of agents that should not have them.
+// requests returns the owner's requests, without those for slots of agents that sound rejects.
 func (v *view) requests() assignment.Slots {
 	all := maps.Clone(v.w.Owner.State.Handover)
 	for _, p := range v.pods {
@@ -211,8 +211,8 @@ func (v *view) requests() assignment.Slots {
 	return all
 }
 
-// same reports whether both say the same to a process that has these partitions. What it was told to let go of, and has let go of, is no news.
-// MadeRoom alone is no reason to write: it is for a process that ends soon after this.
+// same reports whether two proposals mean the same to an agent with these partitions. Partitions that it has already released are ignored. A change of MadeRoom
+// alone is not written: it matters only to a process that ends soon after this.
 func same(a, b receipt.Proposal, has placement.Set) bool {
 	if a.Share.ID != b.Share.ID || a.Share.Of != b.Share.Of || !toTake(a, has).Equal(toTake(b, has)) || !a.Yield.Intersect(has).Equal(b.Yield.Intersect(has)) ||
 		(a.Confirmed == nil) != (b.Confirmed == nil) {
@@ -225,8 +225,8 @@ func same(a, b receipt.Proposal, has placement.Set) bool {
 	return a.UID == b.UID && a.Owner == b.Owner && a.Count == b.Count && a.Shared == b.Shared && a.Requester == b.Requester && a.Why == b.Why
 }
 
-// Continues reports whether a lock only gives something, or notes tokens. So it is as confirmed as the one before it. One that repeats what it replaces
-// is that of a new process, which needs T3.
+// Continues reports whether a lock only gives something up, or notes tokens. Then the earlier confirmation covers it. A lock that repeats the earlier one comes
+// from a new process, which needs T3.
 func Continues(before, now receipt.Receipt) bool {
 	if before.State != receipt.Locks || now.State != receipt.Locks || before.Owner != now.Owner || !before.Share.Covers(now.Share) {
 		return false
@@ -234,7 +234,7 @@ func Continues(before, now receipt.Receipt) bool {
 	return !now.Share.Covers(before.Share) || notes(now) > notes(before)
 }
 
-// notes is how much a receipt says that its pod holds.
+// notes returns how many tokens a receipt contains: one for the slot and one for each partition.
 func notes(r receipt.Receipt) (n int) {
 	if r.Token > 0 {
 		n++
@@ -245,5 +245,5 @@ func notes(r receipt.Receipt) (n int) {
 	return n
 }
 
-// Noted reports whether a receipt notes that its pod holds all that it locks.
+// Noted reports whether a receipt contains tokens for everything that it locks.
 func Noted(r receipt.Receipt) bool { return r.Token > 0 && notes(r) == 1+r.Share.Partitions.Len() }

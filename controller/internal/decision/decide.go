@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Decide returns what is to be done.
+// Decide returns everything that should be done.
 func Decide(w World) Decision {
 	v := newView(w)
 	if w.Owner.Frozen != "" {
@@ -45,7 +45,7 @@ func Decide(w World) Decision {
 	v.doubles()
 	forced := len(v.d.Remove)
 	v.remove()
-	if v.replace(); w.Keeps { // no pod would get an id of these
+	if v.replace(); w.Keeps { // no pod would get their ids
 		v.d.Remove = v.d.Remove[:forced]
 	}
 	v.probe()
@@ -55,55 +55,55 @@ func Decide(w World) Decision {
 	return v.d
 }
 
-// mostOnly is how many slots T3 lists by their labels. For more, it lists all.
+// mostOnly is how many slots T3 lists by their labels. Above that, it lists all.
 const mostOnly = 64
 
 // view is a World with what follows from it.
 type view struct {
 	w    World
 	pods []*pod
-	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
+	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
-	// named finds pods by their names, and running those of the controller by the ids under which they run. unlocked are pods that run under a slot without a
+	// named finds pods by name, and running finds the controller's pods by the id under which they run. unlocked are the pods that run under a slot without a
 	// receipt that locks it.
 	named    map[string]*pod
 	running  map[int][]*pod
 	unlocked map[int]string
 	next     assignment.State
-	// ids are the slots of the map, by the names of their pods.
+	// ids are the slots of the map, by pod name.
 	ids    map[string]int
 	offers *proposal.Offers
-	// gave are the controllers of pods that gave a slot up and want one. It is nil until it is needed.
+	// gave are the controllers of pods that gave up a slot and want one. It is nil until it is needed.
 	gave  map[string]bool
 	found *index
-	// space is the owner under which new pods lock.
+	// space is the owner for which new pods lock.
 	space identity.Owner
-	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
+	// crowded: removals stop until more pods are available. kept: no pod may be removed.
 	crowded, kept bool
-	// evicts says that removals are made for pods that wait. quietAt is when they begin if nothing happens before.
+	// evicts: pods are removed for pods that wait. quietAt is when removals begin if nothing happens before.
 	evicts  bool
 	quietAt time.Time
-	// told are new start counts by the names of their pods. turnAt is when the count has stood still for long enough, if pods wait for that.
+	// told are new start counts, by pod name. turnAt is when the count has been stable for long enough, if pods wait for that.
 	told   map[string]turn
 	turnAt time.Time
-	// all says that T3 is to show all locks. covered says that the evidence is about all owners that pods come from.
+	// all: T3 must show all locks. covered: the evidence covers all owners that pods come from.
 	all, covered bool
 	d            Decision
 }
 
-// pod is a Pod with what its keys say together.
+// pod is a Pod with the conclusions from its labels and annotations.
 type pod struct {
 	Pod
 
-	// begun says that Begin let the program begin, under the id that it knows. locked says that its receipt says so still.
+	// begun: Begin let the program begin, under the id that it knows. locked: the receipt still locks that id.
 	begun  bool
 	id     int
 	locked bool
-	// was is what it was told, the zero value if that is another pod's. token is the one with which it began.
+	// was is the identity that the pod was told, with receipt.NoID if it is another pod's. token is the token with which the pod began.
 	was   identity.Identity
 	token int64
-	// damaged says that the receipt cannot be read. It counts as one that locks what was confirmed.
+	// damaged: the receipt cannot be read. It counts as a lock on what was confirmed.
 	damaged bool
 }
 
@@ -164,8 +164,8 @@ func read(p Pod) *pod {
 		out.was = identity.Identity{ID: receipt.NoID}
 	}
 	out.id, out.locked = out.Receipt.Slot(), out.Receipt.State == receipt.Locks
-	// Begin takes the gate away in the write that sets the id. So a gate says that the id was copied, unless the receipt says that the pod has begun:
-	// what is known of the gate may be older. If the id was removed, the receipt says under which one the program runs.
+	// Begin removes the gate in the same write that sets the id. So a gate means that the id was copied, unless the receipt says that the pod has begun: the
+	// cached gate may be older. If the id was removed, the receipt tells under which id the program runs.
 	switch id, err := strconv.Atoi(p.ID); {
 	case !p.Assigned:
 	case err == nil && (p.Receipt.Begun || !p.Gated):
@@ -184,7 +184,7 @@ func read(p Pod) *pod {
 	return out
 }
 
-// before reports whether p began before q. A pod that lost its token began later than all that have theirs.
+// before reports whether p began before q. A pod that lost its token counts as later than all pods with a token.
 func (p *pod) before(q *pod) bool {
 	if (p.token == 0) != (q.token == 0) {
 		return q.token == 0
@@ -192,7 +192,7 @@ func (p *pod) before(q *pod) bool {
 	return cmp.Or(cmp.Compare(p.token, q.token), cmp.Compare(p.Name, q.Name)) < 0
 }
 
-// under returns the owner of the slot that the pod locks. A pod that has begun keeps it for life, whatever controls the pod later.
+// under returns the owner of the slot that the pod locks. A pod that has begun keeps this owner for life, even if another object controls it later.
 func (v *view) under(p *pod) identity.Owner {
 	if p.Under == (identity.Owner{}) {
 		return v.w.Owner.Owner
@@ -200,10 +200,10 @@ func (v *view) under(p *pod) identity.Owner {
 	return p.Under
 }
 
-// anothers reports whether another owner has the pod by now, and writes its receipt. One that was relabelled has no owner.
+// anothers reports whether the pod now belongs to another owner, which writes its receipt. A relabelled pod has no owner.
 func (p *pod) anothers() bool { return !p.Owned && p.Controller != "" }
 
-// byProcess reports whether a process of the pod wrote its receipt, which no controller can have written. The pod works under what that locks.
+// byProcess reports whether a process of the pod wrote its receipt: no controller writes such a receipt. The pod works under what the receipt locks.
 func (p *pod) byProcess() bool {
 	r := p.Receipt
 	return !p.Gated && !r.Begun && (r.Token > 0 || r.HandsOver || r.Strict || r.Rank > 0 || r.Share.Of > 0)
@@ -222,8 +222,8 @@ func (v *view) available(p *pod) bool {
 // current reports whether the pod is of the current revision.
 func (v *view) current(p *pod) bool { return p.Controller != "" && p.Controller == v.w.Owner.Revision }
 
-// input is what the plan sees. A pod that runs locks its id, whatever became of its receipt. One that can take nothing is left out. What T3 showed counts, or
-// the plan would propose again what T3 refused.
+// input returns what the plan sees. A running pod locks its id, even if its receipt was changed. A pod that cannot take anything is left out. Locks that T3
+// showed are included, because otherwise the plan would propose again what T3 refused.
 func (v *view) input() proposal.Input {
 	o := v.w.Owner
 	in := proposal.Input{
@@ -252,7 +252,7 @@ func (v *view) input() proposal.Input {
 		in.Pods = append(in.Pods, q)
 	}
 	for _, l := range v.w.Locks {
-		if id := l.Receipt.Slot(); v.named[l.Pod] == nil && id != receipt.NoID { // a former owner has the pod still, and only T3 shows it
+		if id := l.Receipt.Slot(); v.named[l.Pod] == nil && id != receipt.NoID { // a former owner still has the pod, and only T3 shows it
 			in.Pods = append(in.Pods, proposal.Pod{
 				Name: l.Pod, UID: l.UID, Ordinal: proposal.NoOrdinal, Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}},
 			})
@@ -261,7 +261,7 @@ func (v *view) input() proposal.Input {
 	return in
 }
 
-// spare is how many slots are left when each pod that can be written has one. It is negative if these have too few.
+// spare returns how many slots are left when each pod that can be written has one. It is negative if there are too few slots.
 func (v *view) spare() int {
 	held, waiting := map[int]bool{}, 0
 	for _, p := range v.pods {
@@ -277,8 +277,8 @@ func (v *view) spare() int {
 	return v.w.Owner.Count - len(held) - waiting
 }
 
-// failing reports whether the plan changes the map only for pods whose programs failed. These give ids up and take others without end, and one write can
-// serve all of them.
+// failing reports whether the plan changes the map only for pods whose programs failed. These give ids up and take others without end, and one write can serve
+// all of them.
 func (v *view) failing() bool {
 	plan := v.d.Plan
 	if plan.Next == nil || plan.Partitions.Changed || !maps.Equal(plan.Next.Handover, v.w.Owner.State.Handover) {
@@ -290,8 +290,8 @@ func (v *view) failing() bool {
 	})
 }
 
-// state is what the owner says, without entries and requests that name a pod for another slot than that of its ordinal: they were written by hand, or are
-// of an earlier pod of that name. Once it has begun, the pod would keep the id.
+// state returns the owner's state without entries and requests that give a pod another slot than its ordinal. Such entries were written by hand, or are of an
+// earlier pod of that name. A pod that begins with such an id would keep it.
 func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}
 	wrong := func(p *pod, id int) bool {
@@ -305,7 +305,7 @@ func (v *view) state() assignment.State {
 		}
 	}
 	out.Handover = v.requests()
-	// The plan asks for no slot that is free, but for one of another ordinal if its holder is to go.
+	// The plan requests no free slot. It may request a slot of another ordinal if its holder should go.
 	maps.DeleteFunc(out.Handover, func(id int, by string) bool { return !held[id] && wrong(v.named[by], id) })
 	if len(misled) == 0 {
 		return out
@@ -324,14 +324,14 @@ func (v *view) state() assignment.State {
 	return out
 }
 
-// step decides what comes next for one pod. A peer is left alone.
+// step decides the next step for one pod. It ignores pods that take for themselves.
 func (v *view) step(p *pod) {
 	switch {
 	case p.Agent:
 		v.agent(p)
 	case !p.Assigned:
 	case p.anothers():
-	case !p.begun && p.byProcess(): // a person gave the pod the label
+	case !p.begun && p.byProcess(): // a user added the label to the pod
 	case p.Receipt.State == receipt.Unreadable && !p.begun:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.begun && (!p.locked || p.Hidden):
@@ -353,7 +353,7 @@ func (v *view) proposed(p *pod) (int, bool) {
 	return id, ok && id < v.w.Owner.Count
 }
 
-// confirm is T3 and what follows, for a pod with a lock that has not begun.
+// confirm does T3 and the next step for a pod with a lock that has not begun.
 func (v *view) confirm(p *pod) {
 	lock, shown := v.byPod[p.Name]
 	switch {
@@ -365,7 +365,7 @@ func (v *view) confirm(p *pod) {
 	case !v.answered(p):
 		v.confirms(p)
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
-		// What is known of the pod is old. News of it is on its way.
+		// The known state of the pod is old. An event with the new state will come.
 	case v.bySlot[p.id] > 1 && p.begun && (v.withdraw(p) || v.doubled(p)):
 	case v.bySlot[p.id] > 1 && p.begun:
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseClashes})
@@ -377,7 +377,7 @@ func (v *view) confirm(p *pod) {
 	}
 }
 
-// confirms asks for T3 of the pod's lock. Who locks the same slot is found by its label, but who locks the same partitions is not.
+// confirms asks for T3 of the pod's lock. Locks of the same slot are found by label, but locks of the same partitions are not.
 func (v *view) confirms(p *pod) {
 	if v.d.Confirm = true; p.Agent && p.Receipt.Share.Of == 0 {
 		v.d.Only = append(v.d.Only, p.Receipt.Share.ID)
@@ -386,12 +386,12 @@ func (v *view) confirms(p *pod) {
 	}
 }
 
-// answered reports whether T3 was asked for everything that the pod's lock is about. A list of a slot shows no locks of partitions.
+// answered reports whether T3 covered everything that the pod locks. A list for one slot shows no locks of partitions.
 func (v *view) answered(p *pod) bool {
 	return v.w.Locks != nil && v.covered && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
 }
 
-// withdraw reports whether all others that lock the pod's slot are pods that have not begun. These withdraw or end, and the pod is confirmed then.
+// withdraw reports whether all other pods that lock the pod's slot have not begun. These withdraw or end, and then the pod is confirmed.
 func (v *view) withdraw(p *pod) bool {
 	others := 0
 	for _, q := range v.pods {

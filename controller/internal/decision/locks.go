@@ -8,11 +8,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// index finds the locks of a thing. For a thousand pods with partitions it is made once, because to compare each two would be a million comparisons.
+// index finds locks by slot and by partition. It is made once: with a thousand pods and partitions, comparing each pair would take a million comparisons.
 type index struct {
 	slots      map[int][]int
 	partitions [placement.MaxCount][]int
-	// unclear are locks of which it is not known what they hold.
+	// unclear are unreadable locks. They may cover anything.
 	unclear []int
 }
 
@@ -37,11 +37,11 @@ func (v *view) index() *index {
 	return x
 }
 
-// of returns the locks that may be about what the share has.
+// of returns the locks that may overlap with the share.
 func (x *index) of(s receipt.Share) []int {
 	all := slices.Concat(x.unclear, x.slots[s.ID])
 	for k := range s.Partitions.All() {
-		if k < len(x.partitions) && len(x.partitions[k]) > 1 { // its own is one of them
+		if k < len(x.partitions) && len(x.partitions[k]) > 1 { // its own lock is one of them
 			all = append(all, x.partitions[k]...)
 		}
 	}
@@ -49,14 +49,14 @@ func (x *index) of(s receipt.Share) []int {
 	return slices.Compact(all)
 }
 
-// others is the outcome of T3 for an agent: what other pods lock of what its receipt does. A program that runs under a slot locks it, whatever became of
-// its receipt.
+// others returns the outcome of T3 for an agent: the part of its receipt that other pods also lock. A program that runs under a slot locks it, even if its
+// receipt was changed or removed.
 func (v *view) others(p *pod) *receipt.Confirmed {
 	mine, out := duty.LockOf(p.Receipt), duty.Others{}
 	by := ""
 	for _, i := range v.index().of(mine.Share) {
 		l := v.w.Locks[i]
-		if l.UID == p.UID || p.Receipt.Strict && l.Receipt.Strict && l.Overdue { // its Lease says for how long
+		if l.UID == p.UID || p.Receipt.Strict && l.Receipt.Strict && l.Overdue { // its Lease limits how long that pod may act
 			continue
 		}
 		if blocks := duty.LockOf(l.Receipt).Blocks(mine); blocks.Any() {

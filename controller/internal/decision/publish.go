@@ -9,15 +9,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// published returns what the pod's container is to read, and the token in it. version is the pod's resourceVersion of T2 or later, but not later than T3
-// showed: the token of a later holder has to be higher. A pod that has begun keeps its token. Above the count it keeps the count: with the present one there
-// is no such id.
+// published returns the annotations for the pod's container, and the token in them. version is the pod's resourceVersion of T2 or later, but not later than T3
+// showed, because a later holder must get a higher token. A pod that has begun keeps its token. A pod with an id above the count also keeps its earlier count,
+// because the present count has no such id.
 func (v *view) published(p *pod, version string) (Published, int64) {
 	o := v.w.Owner
 	is := identity.Identity{
 		State: identity.StateAssigned, ID: p.id, Count: max(o.Count, p.id+1), Pod: p.Name, Namespace: o.Namespace, Owner: v.under(p),
 	}
-	now, _ := receipt.TokenOf(version) // without one store.Begin writes nothing, and says why
+	now, _ := receipt.TokenOf(version) // without a token, store.Begin writes nothing and returns an error
 	is.Token = cmp.Or(p.token, now)
 	if p.begun && p.was.ID == p.id && p.id >= o.Count {
 		is.Count = p.was.Count
@@ -35,7 +35,7 @@ func (v *view) published(p *pod, version string) (Published, int64) {
 	return words, is.Token
 }
 
-// publish tells a pod that has begun what changed.
+// publish writes the annotations of a pod that has begun, if they changed.
 func (v *view) publish(p *pod) {
 	if p.Terminating {
 		return

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// quiet is for how long Kubernetes has to remove no older pod before the controller does so beside a lost one.
+// quiet is how long Kubernetes must have removed no older pod before the controller removes one in the presence of a lost pod.
 const quiet = 10 * time.Second
 
-// remove removes pods so that others get their ids. Gated programs cannot stop by themselves, and a Deployment's controller removes no older pod while
-// the new one waits for the older one's id.
+// remove removes pods so that others get their ids. Gated programs cannot stop by themselves, and a Deployment's controller removes no older pod while the new
+// one waits for the older one's id.
 func (v *view) remove() {
 	o := v.w.Owner
 	if o.Paused || o.Limit <= 0 || o.Revision == "" {
@@ -44,8 +44,8 @@ func (v *view) remove() {
 	}
 }
 
-// stands reports whether a lost pod holds up a rolling update for which Kubernetes ends older pods by itself. The lost pod is not available and has an
-// id, so neither the next older pod goes nor a new one starts.
+// stands reports whether a lost pod blocks a rolling update in which Kubernetes normally ends older pods by itself. The lost pod has an id and is not
+// available, so no older pod is ended and no new one starts.
 func (v *view) stands(c census) bool {
 	if c.lost == 0 || c.ending > 0 || c.starting > 0 {
 		return false
@@ -54,16 +54,16 @@ func (v *view) stands(c census) bool {
 	return !v.quietAt.After(v.w.Now)
 }
 
-// census counts what removals depend on.
+// census counts the pods and ids on which removals depend.
 type census struct {
-	// wanted is how many pods of the current revision wait, less the slots that come free by themselves.
+	// wanted is how many pods of the current revision wait, minus the slots that become free by themselves.
 	wanted int
 	// free is the number of slots that no pod has.
 	free int
-	// without is the number of ids without an available pod. A holder that is of an older revision and not available does not count, nor does a lost one.
+	// without is the number of ids without an available pod. It does not count unavailable holders of older revisions, nor lost pods.
 	without int
-	// starting counts the holders of the current revision that are not available, ending those that are Terminating, lost those that have outlived their
-	// grace periods, and available those that are.
+	// starting counts the holders of the current revision that are not available, ending those that are Terminating, lost those that have outlived their grace
+	// periods, and available those that are available.
 	starting, ending, lost, available int
 	// live is the number of the owner's pods that are not Terminating.
 	live    int
@@ -91,7 +91,7 @@ func (v *view) census() (c census) {
 		case p.Terminating:
 			if c.ending++; id < count {
 				c.without++
-				waiting-- // its slot comes free by itself
+				waiting-- // its slot becomes free by itself
 			}
 		default:
 			if v.available(p) {
@@ -109,12 +109,12 @@ func (v *view) census() (c census) {
 	return c
 }
 
-// Lost reports whether a Terminating pod has outlived its grace period: its node may be down, and nothing says when the pod ends.
+// Lost reports whether a Terminating pod has outlived its grace period. Its node may be down, and nothing tells when the pod ends.
 func (p Pod) Lost(now time.Time) bool {
 	return p.Terminating && !p.LostAt.IsZero() && !p.LostAt.After(now)
 }
 
-// holds returns the slot that the pod locks or is proposed.
+// holds returns the slot that the pod locks or that the map proposes to it.
 func (v *view) holds(p *pod) (id int, has bool) {
 	if p.begun || p.Receipt.Locked() {
 		return p.id, true
@@ -123,12 +123,12 @@ func (v *view) holds(p *pod) (id int, has bool) {
 	return id, has
 }
 
-// older returns the controller's pods of older revisions, the highest ids first: those that are not available, and the others.
+// older returns the controller's pods of older revisions, highest ids first: broken are not available, working are.
 func (c *census) older(v *view) (broken, working []*pod) {
 	slices.SortFunc(c.holders, func(a, b *pod) int { return cmp.Or(b.id-a.id, cmp.Compare(a.Name, b.Name)) })
 	for _, p := range c.holders {
 		switch {
-		case !p.begun || !p.Owned || v.current(p): // one that was relabelled is of no revision
+		case !p.begun || !p.Owned || v.current(p): // a relabelled pod has no revision
 		case v.available(p):
 			working = append(working, p)
 		default:
@@ -138,8 +138,8 @@ func (c *census) older(v *view) (broken, working []*pod) {
 	return broken, working
 }
 
-// above removes one pod with an id above the count, if a lower id is free and stays free. Kubernetes removed the wrong pod of a scale-down then: it looks
-// at the deletion cost only among pods that are equally ready, and of a StatefulSet at the ordinals, which need not be the ids.
+// above removes one pod with an id above the count, if a lower id is free and stays free. That happens when a scale-down deleted a low id: Kubernetes compares
+// deletion costs only among equally ready pods, and a StatefulSet goes by ordinals, which may differ from the ids.
 func (v *view) above(c census) {
 	if c.free <= 0 || c.live > v.w.Owner.Count || c.without-c.free >= v.w.Owner.Limit {
 		return
@@ -152,8 +152,8 @@ func (v *view) above(c census) {
 	}
 }
 
-// doubles removes pods that run under an id under which another one began earlier: their owners have become one, or a receipt was removed. It never
-// removes the earlier one, nor the later one while the earlier one ends.
+// doubles removes pods that run under the same id as a pod that began earlier: their owners were merged, or a receipt was removed. It never removes the earlier
+// pod, nor the later one while the earlier one is ending.
 func (v *view) doubles() {
 	for _, p := range v.pods {
 		if p.begun && !p.Terminating && !p.anothers() && slices.ContainsFunc(v.running[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
@@ -162,5 +162,5 @@ func (v *view) doubles() {
 	}
 }
 
-// doubled reports whether another pod of the controller also runs under the pod's id. The later of the two goes, and never both.
+// doubled reports whether another pod of the controller also runs under the pod's id. Only the later of the two is removed.
 func (v *view) doubled(p *pod) bool { return p.begun && len(v.running[p.id]) > 1 }

@@ -1,37 +1,38 @@
 package decision
 
-// Step is a kind of work that a decision asks for. A pass does the first one that is due, and decides again.
+// Step is a kind of work that a decision requires. A pass does the first step that is due, and decides again.
 type Step int
 
-// The steps, in their order.
+// The steps, in order.
 const (
-	// StepList lists the pods that no watch has: a process that starts does not know them, and the map could give their slots to others.
+	// StepList lists the pods that no watch covers: a new process does not know them, and the map could give their slots to others.
 	StepList Step = iota
 	// StepMap writes the map (T1).
 	StepMap
 	// StepLock writes receipts: T2, withdrawals, and Begin.
 	StepLock
-	// StepConfirm makes the list of T3.
+	// StepConfirm makes the list for T3.
 	StepConfirm
 	// StepTell writes counts and proposals.
 	StepTell
-	// StepProbe tries by dry runs whether pods can be written again.
+	// StepProbe tests by dry runs whether pods can be written again.
 	StepProbe
-	// StepVerify reads everything from the API server, because pods are to be removed.
+	// StepVerify reads everything from the API server, because pods should be removed.
 	StepVerify
 	// StepRemove removes pods.
 	StepRemove
-	// StepNone says that nothing is left to do.
+	// StepNone means that nothing is left to do.
 	StepNone
 )
 
-// mostLists is how often a pass does T3. A second list is about what the first one showed.
+// mostLists is how often a pass may do T3. A second list covers what the first one revealed.
 const mostLists = 3
 
-// Steps counts what a pass has done.
+// Steps counts the steps that a pass has done.
 type Steps map[Step]int
 
-// Did notes that a step was done. One that failed comes again in the next pass. T3 shows locks that the map and the receipts did not consider.
+// Did records that a step was done. A failed step is retried in the next pass. After T3 the map and the receipts may be written again, because T3 shows locks
+// that they did not consider.
 func (s Steps) Did(step Step, err error) {
 	if s[step]++; err != nil {
 		s[step] = mostLists
@@ -42,7 +43,7 @@ func (s Steps) Did(step Step, err error) {
 	}
 }
 
-// First returns the first step that is due, and that the pass has not done.
+// First returns the first step that is due and that the pass may still do.
 func (d Decision) First(done Steps) Step {
 	for step, due := range [...]bool{
 		StepList: d.List, StepMap: d.Plan.Next != nil, StepLock: len(d.Take)+len(d.Withdraw)+len(d.Begin) > 0, StepConfirm: d.Confirm,
@@ -59,7 +60,7 @@ func (d Decision) First(done Steps) Step {
 	return StepNone
 }
 
-// probe names the pods that are to be probed.
+// probe adds the pods that need a probe to the decision.
 func (v *view) probe() {
 	written := map[string]bool{}
 	for _, t := range v.d.Take {

@@ -9,32 +9,33 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// Stage says what a pod waits for whose containers started with another count.
+// Stage is what a pod waits for if its containers started with another count.
 type Stage string
 
-// The stages.
+// The stages of such a pod.
 const (
-	StageSettling Stage = "settling" // the count has not stood still for long enough
-	StageQueued   Stage = "queued"   // as many others restart, or lack an available pod, as may
-	StageStarting Stage = "starting" // its containers start again, or it has not been available since
+	StageSettling Stage = "settling" // the count has not been stable for long enough
+	StageQueued   Stage = "queued"   // as many others as may already restart, or lack an available pod
+	StageStarting Stage = "starting" // its containers restart, or it has not been available since
 	StageEvicting Stage = "evicting" // the controller evicts it as soon as the disruption budgets permit
 	StageRollout  Stage = "rollout"  // it is of an older revision, which the rolling update replaces
 	StagePaused   Stage = "paused"   // the Deployment is paused
 	StageNever    Stage = "never"    // the controller evicts no pods of this kind
 )
 
-// Behind is a pod whose containers started with another count, or have just been told the present one.
+// Behind is a pod whose containers started with another count, or that has just been told the present one.
 type Behind struct {
 	Pod     string
 	Started string
 	Stage   Stage
 }
 
-// turn is a pod's present start count, and in Turn what it had when its turn began. Turn is empty if the pod has no turn, or was not available when the start
-// count changed.
+// turn is a pod's present start count and, in Turn, its start count and watcher when its turn began. Turn is empty if the pod has no turn, or was not available
+// when the start count changed.
 type turn struct{ StartCount, Turn string }
 
-// turns decides which pods that restart with the count get the present one now. Pods that are not available get it at once: a restart costs nothing there.
+// turns decides which pods that restart with the count get the present one now. Pods that are not available get it at once, because their restart costs
+// nothing.
 func (v *view) turns() {
 	v.told = map[string]turn{}
 	var waiting []*pod
@@ -81,21 +82,22 @@ func byID(pods []*pod) []*pod {
 	return pods
 }
 
-// present is the present count, as a start count says it.
+// present returns the present count in the form of a start count.
 func (v *view) present() string { return strconv.Itoa(v.w.Owner.Count) }
 
-// unsettled reports whether the count has not stood still for long enough. It notes when to decide again.
+// unsettled reports whether the count has not been stable for long enough. It records when to decide again.
 func (v *view) unsettled() bool {
 	v.turnAt = v.w.SettledAt
 	return v.w.SettledAt.After(v.w.Now)
 }
 
-// turnsWith reports whether the pod runs and changes its start count in this way. One above the count keeps its own until Kubernetes removes it.
+// turnsWith reports whether the pod runs and changes its start count in this way. A pod with an id above the count keeps its start count until Kubernetes
+// removes it.
 func (v *view) turnsWith(p *pod, way string) bool {
 	return p.begun && !p.Terminating && !p.anothers() && p.id < v.w.Owner.Count && p.OnCount == way && v.holdsStart(p)
 }
 
-// holdsStart reports whether the pod's start count does not follow the count. That of a pod which is to restart and has no watcher follows.
+// holdsStart reports whether the pod keeps its start count when the count changes. A pod that should restart but has no watcher does not keep it.
 func (v *view) holdsStart(p *pod) bool {
 	if _, err := strconv.Atoi(p.StartCount); err != nil || !p.begun {
 		return false
@@ -103,7 +105,7 @@ func (v *view) holdsStart(p *pod) bool {
 	return p.OnCount == assignment.OnCountReplace || p.OnCount == assignment.OnCountRestart && (p.Watcher != "" || !v.available(p))
 }
 
-// startCount returns what the pod's containers start with from now on, and its turn.
+// startCount returns the count with which the pod's containers start from now on, and its turn.
 func (v *view) startCount(p *pod, count string) turn {
 	told, has := v.told[p.Name]
 	switch {
@@ -115,13 +117,13 @@ func (v *view) startCount(p *pod, count string) turn {
 	return turn{p.StartCount, p.Turn}
 }
 
-// origin reads a turn: the start count before it, and the watcher that is to end.
+// origin parses the pod's turn: the start count before it, and the watcher that should end.
 func (p *pod) origin() (count, watcher string) {
 	count, watcher, _ = strings.Cut(p.Turn, " ")
 	return count, watcher
 }
 
-// restarts reports whether the pod's turn is under way. It ends when the pod is available and its containers have started again, or need not.
+// restarts reports whether the pod's turn is in progress. It ends when the pod is available and its containers have restarted, or need no restart.
 func (v *view) restarts(p *pod) bool {
 	count, watcher := p.origin()
 	over := v.available(p) && p.Watcher != "" && (p.Watcher != watcher || count == p.StartCount)
@@ -132,7 +134,8 @@ func (v *view) behind(p *pod, at Stage) {
 	v.d.Behind = append(v.d.Behind, Behind{Pod: p.Name, Started: p.StartCount, Stage: at})
 }
 
-// replace evicts pods that started with another count. A pod that is not available goes at once. The others go while few enough ids lack an available pod.
+// replace evicts pods that started with another count. It evicts pods that are not available at once. It evicts the others while few enough ids lack an
+// available pod.
 func (v *view) replace() {
 	o, c := v.w.Owner, v.census()
 	var working []*pod
@@ -170,7 +173,7 @@ func (v *view) replace() {
 	}
 }
 
-// evict evicts a pod that started with another count, unless it goes already.
+// evict evicts a pod that started with another count, unless it is already being removed.
 func (v *view) evict(p *pod) {
 	if !v.doubled(p) && !slices.ContainsFunc(v.d.Remove, func(r Removal) bool { return r.Pod == p.Name }) {
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseCount, Evict: true})

@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// wait says why the controller's pods and agents without an id wait.
+// wait adds the pods without an id, and why they wait, to the decision.
 func (v *view) wait() {
 	for _, p := range v.pods {
 		if p.Assigned && !p.begun || v.listens(p) && !v.has(p) {
@@ -17,7 +17,8 @@ func (v *view) wait() {
 	}
 }
 
-// later says when time alone changes what is decided: a pod that is Ready becomes available, a grace period ends, or an update has stood for long.
+// later sets After to the next time at which the decision changes although nothing happens: a Ready pod becomes available, a grace period ends, or the count or
+// a rolling update has been stable for long enough.
 func (v *view) later() {
 	at := []time.Time{v.quietAt, v.turnAt}
 	for _, p := range v.pods {
@@ -34,7 +35,7 @@ func (v *view) later() {
 	}
 }
 
-// reason says why the pod waits. An agent's changes seldom, because each change is a write.
+// reason returns why the pod waits. For an agent it must seldom change, because each change is a write.
 func (v *view) reason(p *pod) Reason {
 	o := v.w.Owner
 	_, proposed := v.proposed(p)
@@ -79,8 +80,8 @@ func (v *view) reason(p *pod) Reason {
 	return ReasonRollout
 }
 
-// stuck reports whether the rolling update does not go on by itself: no pod of an older revision hands its id over, may be removed, or ends. A lost one does
-// neither, and no other strategy would mend that.
+// stuck reports whether the rolling update cannot continue by itself: no pod of an older revision hands its id over, may be removed, or ends. A lost pod does
+// none of these, and no other strategy would help with it.
 func (v *view) stuck() bool {
 	o, h := v.w.Owner, v.d.Plan.HandOver
 	older := func(p *pod) bool {

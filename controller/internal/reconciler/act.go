@@ -20,7 +20,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// step is a kind of write, as the metrics name it.
+// step is a kind of write. The metrics use it as a label.
 type step string
 
 const (
@@ -36,17 +36,18 @@ const (
 type write struct {
 	pod  string
 	step step
-	// says is its content, empty if that differs each time. If the last write had the same, another writer has undone that.
+	// says identifies the content of the write. It is empty if the content differs each time. If the last write had the same content, another writer has undone
+	// it.
 	says string
 	do   func(ctx context.Context, pod *podMeta) (*podMeta, error)
 }
 
-// write sends what is due, at most as many at a time as there are slots, for all owners together. A write that fails is that pod's own: the pod is tried again
-// later, and no other one waits for it. Once the pass is over, or once left says so, the rest is left to the next one.
+// write sends the writes that are due. For all owners together, at most cap(slots) are in flight. A failed write affects only its own pod: it is retried later,
+// and no other pod waits for it. When the pass is over, or when left returns true, the remaining writes are left to the next pass.
 func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left func(sent int) bool) {
 	var under sync.WaitGroup
 	defer under.Wait()
-	own := make(chan struct{}, (3*cap(slots)+3)/4) // if these writes hang, others go on
+	own := make(chan struct{}, (3*cap(slots)+3)/4) // if these writes hang, other owners still get slots
 	for i, w := range all {
 		if p.over() || left != nil && left(i) {
 			return
@@ -54,7 +55,7 @@ func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left
 		if !p.due(w) {
 			continue
 		}
-		own <- struct{}{} // each write ends by its own time
+		own <- struct{}{} // each write has its own timeout
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -67,7 +68,7 @@ func (p *pass) write(ctx context.Context, slots chan struct{}, all []write, left
 	}
 }
 
-// due reports whether the write is to be tried now.
+// due reports whether the write should be tried now. If not, it requeues the owner for later.
 func (p *pass) due(w write) bool {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -90,7 +91,7 @@ func (p *pass) writeOne(ctx context.Context, w write) {
 		delete(p.memory.writes, writeKey{pod.UID, w.step})
 	case err == nil:
 		a.accepted(w.says, now)
-	case errors.Is(err, store.ErrGone): // the watch says so, too, and a pass comes
+	case errors.Is(err, store.ErrGone): // the watch reports the deletion and starts a pass
 	case ctx.Err() != nil: // the pass is over
 	default:
 		a.failed(pod, fmt.Errorf("pod %s: %s: %w", w.pod, w.step, err), now)
@@ -99,7 +100,7 @@ func (p *pass) writeOne(ctx context.Context, w write) {
 	}
 }
 
-// fail counts an error that ends no pass.
+// fail logs and counts an error that does not end the pass.
 func (p *pass) fail(of step, err error) {
 	p.metrics.failed.WithLabelValues(string(of)).Inc()
 	if errors.Is(err, store.ErrConflict) {
@@ -111,7 +112,7 @@ func (p *pass) fail(of step, err error) {
 	p.log.V(1).Info("a write failed, and comes again", "step", string(of), "detail", err.Error())
 }
 
-// wrote notes the answer to a write.
+// wrote records the object that a write returned.
 func (p *pass) wrote(name string, written *podMeta) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -125,7 +126,7 @@ func (p *pass) wrote(name string, written *podMeta) {
 			q.Receipt = receipt.Elsewhere(written, p.ref.String())
 		}
 	}
-	// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
+	// Only Begin writes an id. It also removes the gate, but its answer is metadata and does not show the gate.
 	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
 	if p.says(q, written); q.Agent {
 		p.memory.agents.see(q, p.world.Now)
@@ -138,7 +139,7 @@ func (p *pass) meta(name string) *podMeta {
 	return p.metas[name]
 }
 
-// swap is a write of a receipt, whatever that says. Without an owner it is for this one.
+// swap returns a write that replaces the pod's receipt. If next has no owner, it gets this owner.
 func (p *pass) swap(name string, of step, says string, next receipt.Receipt) write {
 	return write{pod: name, step: of, says: says, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 		next.UID, next.Owner, next.Write = string(pod.UID), cmp.Or(next.Owner, p.ref.String()), receipt.Draw()
@@ -146,7 +147,7 @@ func (p *pass) swap(name string, of step, says string, next receipt.Receipt) wri
 	}}
 }
 
-// lock writes receipts: T2, withdrawals, and those with which programs begin under what T3 confirmed.
+// lock writes receipts: T2, withdrawals, and the receipts that let programs begin after T3.
 func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 	all := make([]write, 0, len(d.Take)+len(d.Withdraw)+len(d.Begin))
 	for _, t := range d.Take {
@@ -188,7 +189,7 @@ func (p *pass) confirms(b decision.Begin) (shown bool) {
 	return shown
 }
 
-// say tells running pods what changed, and processes what is proposed to them. What these write then is news.
+// say writes the new count and other changes on running pods, and proposals for agents. Whatever these write in response counts as news.
 func (p *pass) say(ctx context.Context, d decision.Decision) error {
 	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
@@ -196,7 +197,7 @@ func (p *pass) say(ctx context.Context, d decision.Decision) error {
 			set := annotations(b.Published)
 			written, err := p.store.Publish(ctx, pod, set)
 			if _, has := set[store.StartCountKey]; has && errors.Is(err, store.ErrRefused) {
-				delete(set, store.StartCountKey) // policies of an earlier release do not know it
+				delete(set, store.StartCountKey) // policies of an earlier release refuse this key
 				if older, wrong := p.store.Publish(ctx, pod, set); wrong == nil {
 					return older, nil
 				}
@@ -220,8 +221,8 @@ func annotations(w decision.Published) map[string]string {
 	return set
 }
 
-// caughtUp waits for a moment until the cache shows what this pass wrote. Without that the next pass would see pods as they were, and its writes would
-// fail their tests. It is no condition: what the cache does not show by then, it shows later.
+// caughtUp waits up to a second until the cache shows what this pass wrote. Otherwise the next pass would see old pods, and its writes would fail their tests.
+// It is best effort: after the second, a later pass sees the rest.
 func (p *pass) caughtUp(ctx context.Context) error {
 	const step, most = time.Millisecond, time.Second
 	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) {

@@ -18,32 +18,32 @@ import (
 )
 
 const (
-	// firstGather is how long ids that are to divide partitions are gathered before one plan divides them, and gather if others do so already.
+	// firstGather and gather are how long ids that should divide partitions are collected before one plan includes them: firstGather if no id owns partitions
+	// yet, gather otherwise.
 	firstGather, gather = time.Second, 200 * time.Millisecond
-	// batch is how many processes are told something in one pass, beside those whose locks it confirms: locks are not to wait for it.
+	// batch is how many agents get a proposal in one pass. Confirmations of locks do not count, because locks must not wait.
 	batch = 4 * inFlight
-	// soon is when the others are told.
+	// soon is the delay until the next pass, which serves the rest.
 	soon = time.Millisecond
 )
 
-// agentMemory is what was seen of an owner whose pods have agents. It is about who waits for how long, and which locks need T3.
+// agentMemory is what was seen of an owner whose pods have agents. It shows how long pods have waited, and which locks need T3.
 type agentMemory struct {
-	// receipts are the newest ones, by the pod's UID. Lost: T3 is made for locks that do not note that their pods hold them, and a pod whose program failed waits
-	// its time again.
+	// receipts are the newest receipts, by the pod's UID. Lost: T3 is repeated for locks whose receipt does not note that they are confirmed, and a pod whose
+	// program failed waits again.
 	receipts map[string]seenReceipt
-	// holders are the pods that lock ids, and since when. Lost: an id waits for GiveBackAfter again before it divides partitions.
+	// holders are the pods that lock ids, and since when. Lost: an id waits for GiveBackAfter again before it gets partitions.
 	holders map[int]holder
 	// vacant are the ids without a pod. Lost: FailoverAfter counts again.
 	vacant peers.Vacancies
-	// reserved is since when a free slot has been left to other pods, and joining since when an id that is to divide partitions does not yet. Lost: they count
-	// again, for seconds.
+	// reserved is when a free slot was first left to other pods. joining is when an id first waited for its part of the partitions. Lost: both count again, for
+	// seconds.
 	reserved, joining time.Time
-	// pace draws the times that pods wait after failures. Lost: others are drawn.
+	// pace draws the random times that pods wait after failures. Lost: other times are drawn.
 	pace *pace.Pace
 }
 
-// seenReceipt is the newest receipt of an agent, and whether it is as confirmed as an earlier one. failed is since when its program has waited after this many
-// failures.
+// seenReceipt is an agent's newest receipt. settled: an earlier confirmation covers it. failed: since when the pod has waited after this number of failures.
 type seenReceipt struct {
 	receipt receipt.Receipt
 	settled bool
@@ -55,7 +55,7 @@ type holder struct {
 	since time.Time
 }
 
-// see notes what an agent says, and says in it what the memory knows. left is when more is known of it, if that is positive.
+// see records an agent's receipt, and adds to q what the memory knows about it. If left is positive, the answer changes after that time.
 func (m *agentMemory) see(q *decision.Pod, now time.Time) (left time.Duration) {
 	was, there := m.receipts[q.UID]
 	is, c := was, q.Proposal.Confirmed
@@ -79,7 +79,7 @@ func (m *agentMemory) see(q *decision.Pod, now time.Time) (left time.Duration) {
 	return left
 }
 
-// recall puts what the memory knows into the world, once all pods are there.
+// recall adds what the memory knows to the world. It must run after all pods are read.
 func (p *pass) recall() {
 	w, m := &p.world, &p.memory.agents
 	p.memory.rollout.ends(w, p.metas)
@@ -104,7 +104,7 @@ func (p *pass) recall() {
 	}
 }
 
-// recallPartitions is about the ids that divide partitions.
+// recallPartitions adds what the memory knows about ids that divide partitions.
 func (p *pass) recallPartitions() {
 	w, m := &p.world, &p.memory.agents
 	holders, idle, joins := map[int]holder{}, map[string]bool{}, false
@@ -149,7 +149,7 @@ func (p *pass) recallPartitions() {
 	}
 }
 
-// planned notes what a plan came to.
+// planned records how long a free slot has been reserved, and requeues the owner for the times at which the reservation changes.
 func (p *pass) planned(d proposal.Decision) {
 	m := &p.memory.agents
 	if since(&m.reserved, d.Reserved != 0 && m.receipts != nil, p.world.Now); m.reserved.IsZero() {
@@ -160,7 +160,7 @@ func (p *pass) planned(d proposal.Decision) {
 	}
 }
 
-// propose tells processes what is proposed to them. One that cannot be told yet has no place among those that are.
+// propose writes proposals for agents. A proposal that is not due yet does not count towards the batch.
 func (p *pass) propose(ctx context.Context, proposals []decision.Propose) {
 	told, rest, all := 0, len(proposals), make([]write, 0, len(proposals))
 	for _, b := range proposals {
@@ -188,14 +188,14 @@ func (p *pass) propose(ctx context.Context, proposals []decision.Propose) {
 	p.inTurn(ctx, all, min(rest, len(all)))
 }
 
-// inTurn tells processes first what cannot wait, and then the rest. Once there is news of the owner, it leaves the rest to the next pass: the news may be
-// about an idle partition. It tells a few processes in any case, because news may come without end.
+// inTurn first sends the urgent proposals, all[:rest], then those that can wait. After news of the owner it leaves the remaining ones to the next pass, because
+// the news may be about an idle partition. It sends at least a few in any case, because news may never stop.
 func (p *pass) inTurn(ctx context.Context, all []write, rest int) {
 	p.write(ctx, p.slots, all[:rest], nil)
 	p.write(ctx, p.slow, all[rest:], func(sent int) bool { return sent >= few && p.memory.news.Load() != p.heard })
 }
 
-// pod finds a pod of the world by its name, nil if it is not there.
+// pod returns the pod of the world with this name, or nil.
 func (p *pass) pod(name string) *decision.Pod {
 	i, there := slices.BinarySearchFunc(p.world.Pods, name, func(q decision.Pod, name string) int { return strings.Compare(q.Name, name) })
 	if !there {

@@ -17,15 +17,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// confirm is T3.
+// confirm does T3.
 func (p *pass) confirm(ctx context.Context, d decision.Decision) error {
 	return p.evidence(ctx, store.Sought{IDs: d.Only, Since: p.newest()})
 }
 
-// evidence is one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the owner's ids,
-// and locks for others or did so when the first list was read. The first list is not older than the pods of this pass, and the second one not older than the
-// first. If the lists show pods that the pass does not know, it reads its pods once more: what these lock by now may be more than was asked for, and they may
-// come from owners that the first list was not about. So the evidence says what it is about.
+// evidence lists the locks of the owner, and of the former owners of its pods. A second list shows pods that run under the owner's ids but lock for another
+// owner, or did so during the first list. The first list is not older than the pods of this pass, and the second is not older than the first. If the lists show
+// pods that the pass does not know, the pass reads its pods once more. These may lock more than the list asked for, and may come from other former owners. So
+// the evidence records what was asked.
 func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	which.Former = p.world.Former
 	list, version, err := p.store.Receipts(ctx, p.ref, which)
@@ -44,7 +44,7 @@ func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	if err != nil {
 		return err
 	}
-	if news || more { // or the cache is behind, so the next pass lists, too
+	if news || more { // or the cache is behind; then the next pass lists again
 		if err := p.lookOutside(ctx); err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ func (p *pass) evidence(ctx context.Context, which store.Sought) error {
 	return nil
 }
 
-// stillOwned finds out whether the owner has been frozen since the pass began, and which of its pods have another owner by now. Two leaders whose caches
-// are of different moments would else begin pods of one workload under two owners (test/proof/owners).
+// stillOwned checks whether the owner has been frozen since the pass began, and which of its pods have another owner now. Otherwise two leaders with caches of
+// different moments could begin pods of one workload under two owners (test/proof/owners).
 func (p *pass) stillOwned(ctx context.Context) error {
 	if err := p.freeze(ctx); err != nil {
 		return err
@@ -69,13 +69,13 @@ func (p *pass) stillOwned(ctx context.Context) error {
 	return nil
 }
 
-// elsewhere returns what pods lock, or run under, that the API server says are the owner's, and that the list of the owner's locks did not show, and whether the pass does not know some. Their
-// receipts are for another owner, or were removed. The watches of pods and of ReplicaSets have no order, so the cache may show an adopter's new pods before
-// those that it adopted. shown are the receipts that the first list showed. The list here has the owner's pods, whatever they lock. With another leader a
-// pod may lock for another owner while the first list is made, and for this one again while the second is made: a list of the locks for others would miss
-// it.
+// elsewhere returns the locks and running ids of the owner's pods that the list of its locks did not show: their receipts are for another owner, or were
+// removed. news is true if the pass does not know one of them. shown are the receipts in the first list.
+// The API server is asked, because the watches of pods and ReplicaSets have no order: the cache may show an adopter's new pods before the adopted ones. All of
+// the owner's pods are listed, with any lock. With another leader, a pod may lock for another owner during the first list, and for this one again during the
+// second: a list of locks for others would miss it.
 func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) (locks []decision.Lock, news bool, err error) {
-	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change hands under a slot
+	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change owners while they have a slot
 		return nil, false, nil
 	}
 	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))
@@ -102,10 +102,10 @@ func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since str
 	return locks, news, nil
 }
 
-// lockOf returns what a pod locks, for whichever owner, and under which id its program runs. That of a pod with another one's identity has not begun.
+// lockOf returns what a pod locks, for any owner, and the id under which its program runs. If the identity names another pod, the program has not begun.
 func (p *pass) lockOf(pod *podMeta) decision.Lock {
 	lock := decision.Lock{Pod: pod.Name, UID: string(pod.UID), Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Runs: receipt.NoID}
-	lock.Receipt, _ = receipt.Anywhere(pod) // one that cannot be read locks
+	lock.Receipt, _ = receipt.Anywhere(pod) // an unreadable receipt locks
 	var is identity.Identity
 	if is.UnmarshalJSON([]byte(pod.Annotations[store.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
 		lock.Runs = is.ID
@@ -116,7 +116,7 @@ func (p *pass) lockOf(pod *podMeta) decision.Lock {
 	return lock
 }
 
-// newest is the newest resourceVersion of the pods of this pass, and of what it wrote. It is empty if they cannot be compared.
+// newest returns the newest resourceVersion of the pods of this pass and of its writes, or "" if they cannot be compared.
 func (p *pass) newest() (version string) {
 	for _, meta := range p.metas {
 		if is := meta.ResourceVersion; version == "" {
@@ -139,7 +139,7 @@ func shows(known *podMeta, text string) bool {
 	return known != nil && known.Annotations[receipt.Key] == text
 }
 
-// owns reports whether the owner has the pod.
+// owns reports whether the pod belongs to the owner.
 func (p *pass) owns(pod metav1.Object) bool {
 	c := metav1.GetControllerOfNoCopy(pod)
 	if c == nil {
@@ -149,12 +149,12 @@ func (p *pass) owns(pod metav1.Object) bool {
 	return ours || c.UID == p.owner.UID && !p.owner.Controlled && !p.ref.Rolls()
 }
 
-// runsHere reports whether the pod's program began under the owner's name, and was told of no other owner since.
+// runsHere reports whether the pod's program began under this owner, and was not told of another one since.
 func (p *pass) runsHere(pod metav1.Object) bool {
 	var id identity.Identity
 	err := id.UnmarshalJSON([]byte(pod.GetAnnotations()[store.IdentityKey]))
 	return err == nil && id.Pod == pod.GetName() && id.Owner.String() == p.ref.String()
 }
 
-// lockValue is the value of index for a pod that no object controls and that locks a slot of the owner.
+// lockValue is the value of index for a pod that locks a slot of the owner and has no controller, or that runs under an id of the owner.
 func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }

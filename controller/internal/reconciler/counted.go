@@ -9,17 +9,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// settleMost is how many times the wait for a count that stands still may take if it never does.
+// settleMost bounds the wait for a stable count, as a multiple of the user's time, if the count never stops changing.
 const settleMost = 10
 
-// counted is the count that an owner has, since when, and since when it has changed again and again.
+// counted records the owner's count, since when it has had it (since), and when the present series of changes began (first).
 type counted struct {
 	count        int
 	since, first time.Time
 	settled      time.Time
 }
 
-// settles returns when the count has stood still for that long. While it changes all the time, that is ten times as long after the first change.
+// settles returns when the count has been stable for the time after. If it changes all the time, that is ten times as long after the first change.
 func (c *counted) settles(count int, after time.Duration, now time.Time) time.Time {
 	if c.since.IsZero() || count != c.count {
 		if c.since.IsZero() || !c.settled.After(now) {
@@ -34,7 +34,7 @@ func (c *counted) settles(count int, after time.Duration, now time.Time) time.Ti
 	return c.settled
 }
 
-// tellCount leaves an Event about pods that have waited for long to start with the present count.
+// tellCount writes an Event about pods that have waited too long to start with the present count.
 func (p *pass) tellCount(ctx context.Context, behind []decision.Behind) {
 	first, pods := map[decision.Stage]string{}, map[decision.Stage]int{}
 	for _, b := range behind {
@@ -54,7 +54,7 @@ func (p *pass) tellCount(ctx context.Context, behind []decision.Behind) {
 		if left := p.world.SettledAt.Add(starts).Sub(p.world.Now); left > 0 {
 			p.requeue(left)
 		} else {
-			// Event: pods have not started with the present count a minute after it has stood still for long enough.
+			// Event: a minute after the count became stable, some pods have not started with it.
 			// Do: what the message says.
 			p.warn(ctx, p.owner.About(), "CountWaits", string(stage), fmt.Sprintf("%d pods started with another count, such as %s: %s", pods[stage], first[stage], what))
 		}

@@ -21,11 +21,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// hashLabel tells the ReplicaSets of a Deployment apart. All else that they have as labels is the template's.
+// hashLabel distinguishes the ReplicaSets of a Deployment. All their other labels come from the template.
 const hashLabel = "pod-template-hash"
 
-// freeze finds out whether the owner is frozen. It reads the ReplicaSets from the API server, because the watches of
-// pods, Deployments and ReplicaSets have no order.
+// freeze checks whether the owner is frozen. It reads the ReplicaSets from the API server, because the watches of pods, Deployments and ReplicaSets have no
+// order.
 func (p *pass) freeze(ctx context.Context) error {
 	p.world.Owner.Frozen = ""
 	var sets []metav1.PartialObjectMetadata
@@ -48,7 +48,7 @@ func (p *pass) freeze(ctx context.Context) error {
 			p.owner.Controlled = true // it has been adopted
 		}
 		if p.ref.Is(store.ReplicaSet) && p.owner.Annotations[assignment.AdoptKey] == p.ref.Name {
-			continue // a person has it stay alone
+			continue // the user wants it to stay alone
 		}
 		holds, err := p.holdsUp(ctx, &sets[i])
 		if err != nil {
@@ -59,13 +59,13 @@ func (p *pass) freeze(ctx context.Context) error {
 		}
 	}
 	if since(&p.memory.frozen, p.world.Owner.Frozen != "", p.world.Now); p.world.Owner.Frozen != "" {
-		p.requeue(wait.Jitter(goneAfter, 1)) // no watch of this owner shows what becomes of another one's ReplicaSet
+		p.requeue(wait.Jitter(goneAfter, 1)) // no watch of this owner shows changes of another owner's ReplicaSet
 	}
 	return nil
 }
 
-// siblings selects the ReplicaSets that may be about to change hands together with the owner or its own. It is empty if there are none. The cache has no
-// labels of ReplicaSets.
+// siblings returns a selector for the ReplicaSets that may be about to change owners together with this owner or its ReplicaSets, or "" if there are none. The
+// cache has no labels of ReplicaSets.
 func (p *pass) siblings(ctx context.Context) (string, error) {
 	if p.ref.Rolls() {
 		return p.owner.Selector, nil
@@ -78,11 +78,11 @@ func (p *pass) siblings(ctx context.Context) (string, error) {
 		return "", err
 	}
 	same := maps.Clone(meta.Labels)
-	maps.DeleteFunc(same, func(key, _ string) bool { return key == hashLabel || strings.HasPrefix(key, ownKeys) }) // those change in a migration
+	maps.DeleteFunc(same, func(key, _ string) bool { return key == hashLabel || strings.HasPrefix(key, ownKeys) }) // a migration changes these labels
 	return cmp.Or(labels.SelectorFromSet(same).String(), hashLabel), nil
 }
 
-// holdsUp reports whether the owner is frozen because of a ReplicaSet.
+// holdsUp reports whether this ReplicaSet freezes the owner.
 func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (bool, error) {
 	c := metav1.GetControllerOfNoCopy(set)
 	s := decision.Set{Made: set.Annotations[revisionKey] != "", Own: set.UID == p.owner.UID || c != nil && c.UID == p.owner.UID, Loose: c == nil || p.leaves(ctx, c, set.Namespace)}
@@ -116,7 +116,7 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 	return false, nil
 }
 
-// leaves reports whether what controls a ReplicaSet is a Deployment that is gone, or is being deleted.
+// leaves reports whether the ReplicaSet's controller is a Deployment that is gone or is being deleted.
 func (p *pass) leaves(ctx context.Context, c *metav1.OwnerReference, namespace string) bool {
 	ref, known := p.kinds.Ref(c.APIVersion, c.Kind, namespace, c.Name)
 	if !known || !ref.Rolls() {

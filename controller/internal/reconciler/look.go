@@ -22,10 +22,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// podMeta is a pod's metadata in the form that the store takes.
+// podMeta is a pod's metadata as the store uses it.
 type podMeta = metav1.PartialObjectMetadata
 
-// look reads the owner's pods: from the cache, and from the API server if some are not there.
+// look reads the owner's pods from the cache, and from the API server if the cache may lack some.
 func (p *pass) look(ctx context.Context) error {
 	if err := p.revisions(ctx); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (p *pass) look(ctx context.Context) error {
 		if err := p.freeze(ctx); err != nil {
 			return err
 		}
-		if err := p.seeCached(ctx); err != nil { // what the owner has follows from the same list as whether it is frozen
+		if err := p.seeCached(ctx); err != nil { // p.owns must use the same list as freeze
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (p *pass) look(ctx context.Context) error {
 	return p.lookOutside(ctx)
 }
 
-// seeCached makes the world of the pods that the cache has.
+// seeCached makes the world from the pods in the cache.
 func (p *pass) seeCached(ctx context.Context) error {
 	var lists []*corev1.PodList
 	for _, value := range append(slices.Collect(maps.Keys(p.sets)), string(p.owner.UID), lockValue(p.ref.String())) {
@@ -63,7 +63,7 @@ func (p *pass) seeCached(ctx context.Context) error {
 	return nil
 }
 
-// lookOutside reads the owner's pods from the API server, and notes whether the cache lacks some that count.
+// lookOutside reads the owner's pods from the API server, and records whether the cache lacks some that count.
 func (p *pass) lookOutside(ctx context.Context) error {
 	cached := p.metas
 	if err := p.list(ctx); err != nil {
@@ -76,13 +76,14 @@ func (p *pass) lookOutside(ctx context.Context) error {
 	return nil
 }
 
-// unlabelled reports whether the pods of the current revision take for themselves: its ReplicaSet lacks the label.
+// unlabelled reports whether the pods of the current revision run idalloc themselves: its ReplicaSet lacks the label.
 func (p *pass) unlabelled() bool {
 	return p.ref.Rolls() && p.current != "" && !p.sets[p.current]
 }
 
-// unknown reports whether the owner's annotations name a pod that the cache does not have, and never had. It is gone, or it takes for itself. One that the
-// cache had is gone: in a rolling update such pods are no reason to list. A StatefulSet may have made another pod of that name, without the label.
+// unknown reports whether the owner's annotations name a pod that the cache does not have and never had. Either it was deleted, or it runs idalloc itself. If
+// the cache had it before, it was deleted, and a rolling update needs no list for such pods. A StatefulSet may have made another pod of that name, without the
+// label.
 func (p *pass) unknown() bool {
 	seen, unknown, state := make(map[string]bool, len(p.metas)), false, p.owner.Record.State
 	for name := range p.metas {
@@ -98,30 +99,30 @@ func (p *pass) unknown() bool {
 	return unknown
 }
 
-// list reads the owner's pods from the API server, all of them.
+// list reads all pods of the owner from the API server.
 func (p *pass) list(ctx context.Context) error {
 	var lists []*corev1.PodList
 	unknown := false
 	for _, selector := range census.Selectors(p.owner) {
 		list := &corev1.PodList{}
-		if err := p.listLabelled(ctx, list, cmp.Or(selector, store.AssignLabel)); err != nil { // scale need not tell a selector
+		if err := p.listLabelled(ctx, list, cmp.Or(selector, store.AssignLabel)); err != nil { // the scale subresource may have no selector
 			return err
 		}
 		lists = append(lists, list)
 		unknown = unknown || slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return foreign(&pod, p.sets) })
 	}
-	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would have no owner, and none would be asked for its slot.
+	// The cache has no ReplicaSets of pods that run idalloc themselves. Without these, such pods would have no owner, and none would be asked for its slot.
 	if p.ref.Rolls() && unknown {
 		if err := p.allSets(ctx); err != nil {
 			return err
 		}
 	}
 	p.see(lists...)
-	p.recall() // once for all pods: without those outside of the cache, it looks as if ids that divide partitions came and went
+	p.recall() // once for all pods: without those outside the cache, ids that divide partitions would seem to come and go
 	return nil
 }
 
-// listLabelled lists from the API server what has these labels.
+// listLabelled lists the objects with these labels from the API server.
 func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelled string, more ...client.ListOption) error {
 	selector, err := labels.Parse(labelled)
 	if err == nil {
@@ -133,7 +134,7 @@ func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelle
 	return nil
 }
 
-// foreign reports whether a ReplicaSet that is not one of these controls the pod.
+// foreign reports whether the pod's controller is a ReplicaSet that is not in sets.
 func foreign(pod metav1.Object, sets map[string]bool) bool {
 	c := metav1.GetControllerOfNoCopy(pod)
 	if !store.IsReplicaSet(c) {
@@ -143,7 +144,7 @@ func foreign(pod metav1.Object, sets map[string]bool) bool {
 	return !known
 }
 
-// see makes the world of the pods of these lists. Of a pod that is in several, the first one counts.
+// see makes the world from the pods of these lists. If several lists contain a pod, the first one counts.
 func (p *pass) see(lists ...*corev1.PodList) {
 	p.metas = map[string]*podMeta{}
 	o := p.ownerOf()
@@ -177,7 +178,7 @@ func (p *pass) seeOne(pod *corev1.Pod) {
 	}
 }
 
-// ownerOf returns the owner as decisions need it.
+// ownerOf returns the owner in the form that decisions need.
 func (p *pass) ownerOf() decision.Owner {
 	o := p.owner
 	turns, _ := assignment.CountTurns(o.Annotations, o.Count)
@@ -188,36 +189,36 @@ func (p *pass) ownerOf() decision.Owner {
 	}
 }
 
-// evicts reports whether pods of the owner may be removed. A Job's pod would count as failed, and what a further kind does without one is not known.
+// evicts reports whether the controller may remove pods of the owner. A Job's pod would count as failed, and it is not known how other kinds react.
 func evicts(o store.Owner) bool { return !o.Is(store.Job) && o.Resource == "" }
 
-// limit reads how many ids may be without an available pod.
+// limit returns how many ids may be without an available pod because of removals.
 func limit(o store.Owner) int {
 	if !evicts(o) {
 		return 0
 	}
-	n, _ := assignment.EvictLimit(o.Annotations, o.Count) // a value that makes no sense is told
+	n, _ := assignment.EvictLimit(o.Annotations, o.Count) // tellIgnored reports an invalid value
 	return n
 }
 
-// podOf returns what the decisions need of a pod.
+// podOf returns the pod in the form that decisions need.
 func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	q := decision.Pod{
 		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
 	}
-	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
+	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // an unreadable receipt locks
 	if q.Former.State == receipt.Locks {
 		q.Pod = q.Moved()
 	}
 	q.Newer = receipt.Newer(pod.Annotations)
 	q.ReadsStartCount = readsStartCount(pod)
-	_, q.OtherGates = pod.Annotations[tooLargeKey] // what it says is not known, so it stays behind its gate
+	_, q.OtherGates = pod.Annotations[tooLargeKey] // the cut annotation is not known, so the pod stays behind its gate
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			// Without minReadySeconds a pod that is Ready is available, and no clock is asked: one that is wrong would make it unavailable for hours.
+			// Without minReadySeconds a Ready pod is available, and no clock is used: a wrong clock would make it unavailable for hours.
 			if q.Ready = true; p.owner.Rollout.MinReady > 0 {
 				q.AvailableAt = c.LastTransitionTime.Add(p.owner.Rollout.MinReady)
 			}
@@ -237,13 +238,13 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	return q
 }
 
-// short returns enough of a container's id to tell it from the pod's earlier ones.
+// short returns enough of a container's id to tell it from earlier containers of the pod.
 func short(id string) string {
 	_, id, _ = strings.Cut(id, "://")
 	return id[:min(len(id), 12)]
 }
 
-// says reads the metadata of a pod whose receipt is known.
+// says copies what the pod's metadata say to q. The receipt in q must be set.
 func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
@@ -258,7 +259,7 @@ func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 		(on[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || on[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
 }
 
-// under returns the owner that the pod's receipt names, or its identity if it has no receipt.
+// under returns the owner that the pod's receipt names. If the pod has no receipt, it returns the owner in its identity.
 func (p *pass) under(q *decision.Pod, r receipt.Receipt) identity.Owner {
 	var is identity.Identity
 	known := q.Identity != "" && is.UnmarshalJSON([]byte(q.Identity)) == nil && is.Pod == q.Name
@@ -272,7 +273,7 @@ func (p *pass) under(q *decision.Pod, r receipt.Receipt) identity.Owner {
 	return ref.Owner()
 }
 
-// former returns the owner under which a pod began, "Kind/name".
+// former returns the owner under which a pod began, as "Kind/name".
 func former(text string) string {
 	var id identity.Identity
 	if text == "" || id.UnmarshalJSON([]byte(text)) != nil || id.Owner.Name == "" {
@@ -281,7 +282,7 @@ func former(text string) string {
 	return id.Owner.String()
 }
 
-// revisions reads the owner's ReplicaSets, and which of them is the current one.
+// revisions reads the owner's ReplicaSets from the cache, and finds the current one.
 func (p *pass) revisions(ctx context.Context) error {
 	if !p.ref.OverSets() {
 		return nil
@@ -291,13 +292,13 @@ func (p *pass) revisions(ctx context.Context) error {
 		return err
 	}
 	p.among(list.Items)
-	if p.current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
+	if p.current != "" || p.owner.Rollout.Revision == "" { // the scale subresource has no revision
 		return nil
 	}
-	return p.allSets(ctx) // the current revision lacks the label, or its ReplicaSet is news
+	return p.allSets(ctx) // the current ReplicaSet lacks the label, or the cache does not have it yet
 }
 
-// allSets reads the ReplicaSets that lack the label, too.
+// allSets reads the owner's ReplicaSets from the API server, with or without the label.
 func (p *pass) allSets(ctx context.Context) error {
 	list := metaList(replicaSets)
 	if err := p.listLabelled(ctx, list, p.owner.Selector); err != nil {

@@ -18,69 +18,71 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// memory is what is remembered of one owner between passes. A process that starts has none of it, and everything that is decided is safe without it. Each
-// field says what its loss costs.
+// memory is what is remembered of one owner between passes. A new process starts without it, and every decision is safe without it. Each field explains what
+// its loss costs.
 type memory struct {
-	// read is the owner as last read, good until its generation grows. Lost: one more GET.
+	// read is the owner as last read, valid until its generation grows. Lost: one more GET.
 	read store.Owner
-	// news counts what was heard of the owner but for what the controller told processes itself. Lost: a pass tells all that can wait before it looks again.
+	// news counts events of the owner, except those that the controller's own proposals cause. Lost: a pass writes all proposals that can wait before it looks
+	// again.
 	news atomic.Int64
-	// failures is the back-off of passes. A watch that is behind makes them fail for minutes. Lost: the next pass comes at once.
+	// failures is the back-off of passes. Passes can fail for minutes while a watch is behind. Lost: the next pass comes at once.
 	failures *pace.Backoff
-	// forbidden is since when the controller lacks a right, zero if it lacks none. Lost: the Event about that comes five seconds later.
+	// forbidden is since when the controller has lacked a permission, zero if it lacks none. Lost: the Event about that comes five seconds later.
 	forbidden time.Time
 	// frozen is since when the owner has been frozen, zero if it is not. Lost: the same.
 	frozen time.Time
 	// unused are the generations of ReplicaSets that had no pods and no replicas. Lost: one GET for each.
 	unused map[types.UID]int64
 
-	// counted is since when the owner has its count. Lost: pods that start again with a new count wait again for it to stand still.
+	// counted is since when the owner has had its count. Lost: pods that restart with a new count wait again until it is stable.
 	counted counted
 
 	outside outside
 	rollout rollout
 	agents  agentMemory
 	mapBackoff
-	// writes are the back-offs of writes on pods. Lost: each is tried at once, and one that was refused has a slot until then.
+	// writes are the back-offs of writes on pods. Lost: each write is tried at once, and a pod whose write was refused gets a slot until it is refused again.
 	writes map[writeKey]*backoff
 }
 
-// outside is about pods that the cache does not have: those that take for themselves.
+// outside is about pods that the cache does not have: those that run idalloc themselves.
 type outside struct {
-	// found says that one of them locks a slot or waits for one, such as a pod whose controller is gone. If the plan did not know it, the map would give its slot
-	// to others, and T3 would take it from them each time. Or slots would not seem scarce, and one would go to a pod that never runs. Lost: see listed.
+	// found is true if one of them locks a slot or waits for one, for example a pod whose controller is gone. If the plan did not know that pod, the map would
+	// give its slot to others, and T3 would take it from them each time. Or slots would not seem scarce, and a pod that never runs would get one. Lost: see
+	// listed.
 	found bool
-	// listed says that found is known. Lost: one list before the map is written.
+	// listed is true if found is known. Lost: one list before the map is written.
 	listed bool
-	// cached has the names of pods that the cache has or had, of those that live or that the map still names. Lost: one list for a pod that is gone.
+	// cached has the names of pods that the cache has or had, if they are alive or the map still names them. Lost: one list for a pod that is gone.
 	cached map[string]bool
-	// shown is what the last list showed, and relist when the next one comes. Lost: it comes a few seconds sooner.
+	// shown is a hash of the last list, and relist the delay until the next one. Lost: the next list comes a few seconds sooner.
 	shown  uint64
 	relist time.Duration
 }
 
 // rollout is what was seen of a rolling update.
 type rollout struct {
-	// ending is when each Terminating pod was first seen so, by UID. Lost: its grace period counts again, before it counts as lost.
+	// ending is when each Terminating pod was first seen Terminating, by UID. Lost: its grace period counts again before the pod counts as lost.
 	ending map[string]time.Time
-	// older are the other pods of older revisions, by UID, and quiet is since when none of these went. Lost: ten seconds count again.
+	// older are the other pods of older revisions, by UID. quiet is since when none of these was removed. Lost: ten seconds count again.
 	older map[string]bool
 	quiet time.Time
 }
 
-// mapBackoff is the back-off of writes of the map. Lost: a write that others undo comes at once, for once.
+// mapBackoff is the back-off of writes of the map. Lost: one write that others undo comes at once.
 type mapBackoff struct {
-	// last is the map as it was written last. What was undone is not written again at once each time: the next write comes at until.
+	// last is the map as last written. If others undo it again and again, the next write waits until the time until.
 	last   assignment.State
 	undone pace.Undone
 	until  time.Time
-	// failing is how often in a row the map changed only for pods whose programs failed. What else changes for such pods is gathered for the next write.
+	// failing counts how often in a row the map changed only for pods whose programs failed. Further changes for such pods wait and share the next write.
 	failing pace.Undone
-	// err is why the map could not be written last, nil if it could.
+	// err is why the last write of the map failed, or nil.
 	err error
 }
 
-// since keeps in at since when a condition holds, and the zero time while it does not.
+// since sets at to the time at which a condition began to hold, and to the zero time while it does not hold.
 func since(at *time.Time, holds bool, now time.Time) {
 	if !holds {
 		*at = time.Time{}
@@ -89,7 +91,7 @@ func since(at *time.Time, holds bool, now time.Time) {
 	}
 }
 
-// memory returns what is remembered of an owner.
+// memory returns the memory of an owner, and creates it if there is none.
 func (x *Reconciler) memory(ref store.Ref) *memory {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -101,7 +103,7 @@ func (x *Reconciler) memory(ref store.Ref) *memory {
 	return m
 }
 
-// hear counts news of an owner, and returns it.
+// hear counts news of an owner, and returns ref.
 func (x *Reconciler) hear(ref store.Ref) store.Ref {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,7 +113,7 @@ func (x *Reconciler) hear(ref store.Ref) store.Ref {
 	return ref
 }
 
-// forget drops what is known of an owner that is gone.
+// forget deletes the memory and the metrics of an owner that is gone.
 func (x *Reconciler) forget(ref store.Ref) {
 	x.metrics.forget(ref)
 	x.mu.Lock()
@@ -119,7 +121,7 @@ func (x *Reconciler) forget(ref store.Ref) {
 	delete(x.memories, ref)
 }
 
-// again returns when pods that take for themselves are listed again: at growing intervals for as long as lists show the same.
+// again returns the delay until pods that run idalloc themselves are listed again. It grows while the lists show the same.
 func (o *outside) again(pods []decision.Pod) time.Duration {
 	h := fnv.New64a()
 	for _, q := range pods {
@@ -132,11 +134,11 @@ func (o *outside) again(pods []decision.Pod) time.Duration {
 	return o.relist
 }
 
-// left returns for how long the map is left alone.
+// left returns how long the map must not be written.
 func (b *mapBackoff) left(now time.Time) time.Duration { return b.until.Sub(now) }
 
-// wrote notes a write of the map. One that changes again what others have changed since the last one says that it was undone, be it at once, by an
-// admission webhook, or so fast that the next write meets the next change.
+// wrote records a write of the map. If a write repeats a change, others have undone it since the last write: at once, as an admission webhook does, or so fast
+// that the next write already meets their next change.
 func (b *mapBackoff) wrote(is assignment.State, d decision.Decision, now time.Time, err error) {
 	next := *d.Plan.Next
 	b.until = time.Time{}
@@ -159,12 +161,12 @@ type writeKey struct {
 	step step
 }
 
-// backoff is that of a kind of write on a pod.
+// backoff is the back-off of one kind of write on one pod.
 type backoff struct {
-	// says is what was written last. What another writer undoes again and again is written later each time.
+	// says is the content that was last written. If another writer undoes it again and again, each write waits longer.
 	says   string
 	undone pace.Undone
-	// err is why the last try failed, nil if it did not. times is how many failed in a row, and version the pod's resourceVersion at the last one.
+	// err is why the last try failed, or nil. times is how many tries failed in a row, and version the pod's resourceVersion at the last one.
 	err     error
 	times   int
 	version string
@@ -172,11 +174,11 @@ type backoff struct {
 	until   time.Time
 }
 
-// manyFailures is after how many tries a pod counts as one that cannot be written, whatever the errors are. After a few conflicts with a pod that changes
-// all the time, its news brings no new try any more.
+// manyFailures is the number of failed tries after which a write counts as refused, for any error. After that many conflicts with a pod that changes all the
+// time, its events no longer cause a new try at once.
 const manyFailures = 6
 
-// backoff returns that of a kind of write on a pod. The result is changed under the lock of the pass.
+// backoff returns the back-off of one kind of write on a pod. Change the result only under pass.writing.
 func (m *memory) backoff(uid types.UID, of step) *backoff {
 	key := writeKey{uid, of}
 	if m.writes[key] == nil {
@@ -188,7 +190,7 @@ func (m *memory) backoff(uid types.UID, of step) *backoff {
 	return m.writes[key]
 }
 
-// left returns for how long this is not to be written on the pod.
+// left returns how long this content must not be written on the pod.
 func (b *backoff) left(pod *podMeta, says string, now time.Time) time.Duration {
 	switch {
 	case b.err == nil && b.says == says && says != "":
@@ -211,22 +213,22 @@ func (b *backoff) failed(pod *podMeta, err error, now time.Time) {
 		b.delay = pace.New(rand.Float64).Backoff()
 	}
 	b.err, b.version, b.until = err, pod.ResourceVersion, now.Add(b.delay.Next())
-	if b.times++; b.times >= manyFailures { // one pass serves many such pods
+	if b.times++; b.times >= manyFailures { // round up, so that one pass serves many such pods
 		b.until = b.until.Truncate(time.Second).Add(time.Second)
 	}
 }
 
-// refused reports whether the write cannot be done, as far as that can be known.
+// refused reports whether the write cannot be done, as far as is known.
 func (b *backoff) refused() bool {
 	return b.err != nil && (b.times >= manyFailures || refused(b.err))
 }
 
-// refused reports whether the API server refuses what is written.
+// refused reports whether the API server refuses the content of the write.
 func refused(err error) bool {
 	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrNotKept)
 }
 
-// refuses returns why a write on the pod is refused, nil if none is.
+// refuses returns why a write on the pod is refused, or nil.
 func (m *memory) refuses(uid types.UID) error {
 	if a := m.writes[writeKey{uid, m.refusal(uid)}]; a != nil {
 		return a.err
@@ -234,7 +236,7 @@ func (m *memory) refuses(uid types.UID) error {
 	return nil
 }
 
-// refusal returns which write on the pod is refused, empty if none is.
+// refusal returns the step of the pod whose write is refused, or "".
 func (m *memory) refusal(uid types.UID) step {
 	for _, of := range []step{stepTake, stepBegin, stepCount, stepPropose} {
 		if a := m.writes[writeKey{uid, of}]; a != nil && a.refused() {
@@ -244,7 +246,7 @@ func (m *memory) refusal(uid types.UID) step {
 	return ""
 }
 
-// recall forgets what was tried on pods that are gone.
+// recall deletes the back-offs of pods that are gone.
 func (m *memory) recall(metas map[string]*podMeta) {
 	if len(m.writes) == 0 {
 		return
@@ -256,8 +258,8 @@ func (m *memory) recall(metas map[string]*podMeta) {
 	maps.DeleteFunc(m.writes, func(key writeKey, _ *backoff) bool { return !live[key.uid] })
 }
 
-// ends notes which pods are Terminating, and when a pod of an older revision was removed. A grace period counts from when its begin was seen: the API
-// server's clock may be another one.
+// ends records which pods are Terminating, and when a pod of an older revision was last removed. A grace period counts from when it was first seen, because the
+// API server's clock may differ.
 func (r *rollout) ends(w *decision.World, metas map[string]*podMeta) {
 	was, older := r.ending, map[string]bool{}
 	r.ending = map[string]time.Time{}

@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Metrics are what the controller counts.
+// Metrics are the metrics of the controller.
 type Metrics struct {
 	assigned           prometheus.Histogram
 	removals, failed   *prometheus.CounterVec
@@ -24,9 +24,9 @@ type Metrics struct {
 	gated, oldest      *prometheus.Desc
 	behind             *prometheus.Desc
 	now                func() time.Time
-	// pods lists the pods that the cache has: a pass that fails tells of none.
+	// pods lists the pods in the cache. They also count if the passes of their owner fail.
 	pods func() []corev1.Pod
-	// leads says whether this replica is elected. Another one knows how many pods wait, and not why.
+	// leads reports whether this replica is elected. Other replicas know how many pods wait, but not why.
 	leads func() bool
 
 	mu    sync.Mutex
@@ -35,10 +35,10 @@ type Metrics struct {
 	counts map[store.Ref][]decision.Behind
 }
 
-// unseen is the reason of a pod that no pass has told of.
+// unseen is the reason for a pod that no pass has reported.
 const unseen decision.Reason = "unseen"
 
-// NewMetrics returns the metrics. They are a prometheus.Collector. pods and leads are called at each scrape.
+// NewMetrics returns the metrics, a prometheus.Collector. Each scrape calls pods and leads.
 func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() bool) *Metrics {
 	return &Metrics{
 		assigned: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -67,7 +67,7 @@ func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() boo
 	}
 }
 
-// BuildInfo is the metric that every program of idalloc has.
+// BuildInfo returns the metric idalloc_build_info, which every program of idalloc has.
 func BuildInfo(version string) prometheus.Collector {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "idalloc_build_info", Help: "Versions of Go and idalloc. The value is 1."}, []string{"goversion", "version"})
 	g.WithLabelValues(runtime.Version(), version).Set(1)
@@ -115,7 +115,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, oldest)
 }
 
-// known returns why pods wait, as passes have told.
+// known returns why pods wait, as the passes reported it.
 func (m *Metrics) known() map[types.NamespacedName]decision.Reason {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +128,7 @@ func (m *Metrics) known() map[types.NamespacedName]decision.Reason {
 	return known
 }
 
-// stages counts the pods that started with another count, as passes have told.
+// stages counts the pods that started with another count, as the passes reported them.
 func (m *Metrics) stages() map[decision.Stage]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// firstAsk and lastAsk bound the time after which the API server is asked again for a kind that it did not have.
+	// firstAsk and lastAsk bound the interval at which the API server is asked again for a missing kind.
 	firstAsk, lastAsk = 5 * time.Second, time.Minute
-	// namespaceFile says in which namespace a pod runs.
+	// namespaceFile contains the namespace of the pod.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// ErrKindCame says that the cluster has a kind by now that it did not have when this process began.
+// ErrKindCame means that the cluster now has a kind that was missing when this process started. The process must start again to watch it.
 var ErrKindCame = errors.New("the cluster has a further kind by now, and the controller begins again with it")
 
-// missed is a manager.Runnable about kinds that the cluster does not have. It ends with ErrKindCame when one of them comes: caches and watches are made at the
-// start. It asks at growing intervals, because to watch all definitions needs a right that nothing else needs.
+// missed is a manager.Runnable that waits for kinds that the cluster does not have. It ends with ErrKindCame when one of them comes, because caches and watches
+// are made only at the start. It polls at growing intervals: a watch of all definitions would need a permission that nothing else needs.
 type missed struct {
 	*Reconciler
 
@@ -34,15 +34,15 @@ type missed struct {
 	mapper meta.RESTMapper
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. Replicas that wait need the kind, too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Replicas that are not elected also need the kind.
 func (missed) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (m missed) Start(ctx context.Context) error {
 	for _, name := range m.names {
 		m.metrics.missing.WithLabelValues(name).Set(1)
-		// Log: the cluster does not have a kind of --kind. Its pods get no ids until it comes, and all others get theirs.
-		// Do: install the kind, or take it out of the chart's value controller.kinds.
+		// Log: the cluster does not have a kind of --kind. Its pods get no ids until it comes. Pods of other kinds get theirs.
+		// Do: install the kind, or remove it from the chart's value controller.kinds.
 		m.log.Info("a kind is missing", "kind", name)
 		m.tellMissing(ctx, name)
 	}
@@ -58,18 +58,18 @@ func (m missed) Start(ctx context.Context) error {
 	}
 }
 
-// tellMissing leaves an Event at the controller's own pod, if it runs in one.
+// tellMissing writes an Event on the controller's own pod, if it runs in one.
 func (m missed) tellMissing(ctx context.Context, kind string) {
 	namespace, err := os.ReadFile(namespaceFile)
 	if err != nil {
 		return
 	}
 	about := metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: m.name}
-	if pod, err := m.store.GetPod(ctx, string(namespace), m.name); err == nil { // it may not read its own pod, if it has one namespace
+	if pod, err := m.store.GetPod(ctx, string(namespace), m.name); err == nil { // if it serves one namespace, it may not read its own pod
 		about.UID = pod.UID
 	}
-	// Event: on the controller's own pod: the cluster does not have a kind of --kind. Its pods get no ids until it comes, and all others get theirs.
-	// Do: install the kind, or take it out of the chart's value controller.kinds.
+	// Event: on the controller's own pod: the cluster does not have a kind of --kind. Its pods get no ids until it comes. Pods of other kinds get theirs.
+	// Do: install the kind, or remove it from the chart's value controller.kinds.
 	m.event(ctx, about, string(namespace), store.EventWarning, "KindMissing",
 		fmt.Sprintf("the cluster has no kind %s: pods of it get no ids until it comes", store.Shown(kind)))
 }

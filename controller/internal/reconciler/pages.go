@@ -16,8 +16,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// pages is a Reader of the API server whose lists of pods and of ReplicaSets take little memory: it reads them page by page, and trims what it has read. The
-// pages of a list are one list: all of them show the moment of the first one.
+// pages is a Reader of the API server whose lists of pods and ReplicaSets take little memory: it reads page by page, and trims each. All pages of a list show
+// the moment of the first one.
 type pages struct {
 	client.Reader
 

@@ -7,7 +7,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// probe asks by dry runs whether pods can be written again. If each were proposed a slot after a time instead, each time an older pod would make room for it.
+// probe asks by dry runs whether pods can be written again. If such pods were proposed a slot from time to time instead, an older pod would make room for them
+// each time.
 func (p *pass) probe(ctx context.Context, d decision.Decision) error {
 	var all []write
 	for _, name := range d.Probe {
@@ -27,7 +28,7 @@ func (p *pass) probe(ctx context.Context, d decision.Decision) error {
 				return pod, err
 			}
 			all = append(all, w)
-		case q.Assigned && q.Gated && !q.Receipt.Locked(): // in one write all that such a pod is to get
+		case q.Assigned && q.Gated && !q.Receipt.Locked(): // test everything that such a pod gets in one write
 			w.do = func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 				begun := receipt.Receipt{UID: q.UID, Owner: p.ref.String(), State: receipt.Locks, Begun: true, Token: 1, Write: receipt.Draw()}
 				_, err := p.store.Dry().Begin(ctx, pod, begun, annotations(decision.Published{ID: "0", Count: "1", StartCount: "1", Identity: "{}"}), true)

@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster. few is how many more tell processes what can
-	// wait, so that nothing urgent queues behind that.
+	// inFlight is how many patches are in flight at a time. More do not make an API server with two cores faster. few is how many more are for proposals that
+	// can wait, so that nothing urgent queues behind them.
 	inFlight, few = 32, 8
 	// refusedAfter: retry a removal that a budget refused.
 	refusedAfter = 5 * time.Second
-	// mixedAfter: list pods that the cache does not have again while something is to come.
+	// mixedAfter: list pods that are not in the cache again while a change is expected.
 	mixedAfter = 2 * time.Second
-	// passWithin bounds a pass. What is left then is the next one's.
+	// passWithin bounds a pass. The next pass does the rest.
 	passWithin = time.Minute
-	// mixedLast: the same after several lists that showed the same, before the ten seconds of goneAfter.
+	// mixedLast: the longest such interval, after several lists without a change. It is below the ten seconds that goneAfter must keep.
 	mixedLast = 8 * time.Second
-	// unheardAfter is when an owner is read again that no watch has: a ReplicaSet without the label.
+	// unheardAfter: read an owner again that no watch covers, which is a ReplicaSet without the label.
 	unheardAfter = 20 * time.Second
-	// goneAfter is when the controller looks whether pods that the cache does not have are gone, which no watch shows. With its jitter it ends before the
-	// ten seconds after which the pages say that no entry of a dead pod stays.
+	// goneAfter: check whether pods that are not in the cache are gone, because no watch shows that. With jitter it stays below the ten seconds after which, by
+	// the docs, no entry of a dead pod is left.
 	goneAfter = 5 * time.Second
 )
 
@@ -51,17 +51,17 @@ type Reconciler struct {
 	metrics *Metrics
 	slots   chan struct{} // one for each of inFlight
 	slow    chan struct{} // one for each of few
-	// others gets owners that a reconcile of something below them has found.
+	// others receives owners that a reconcile of a ReplicaSet or a pod has found.
 	others chan event.TypedGenericEvent[store.Ref]
 
-	// told are the Events of the last minutes.
+	// told records which Events were written in the last minutes.
 	told *expiring.Expiring
 
 	mu       sync.Mutex
 	memories map[store.Ref]*memory
 }
 
-// Reconcile brings one owner's pods to where they should be. It implements reconcile.TypedReconciler.
+// Reconcile runs one pass over an owner. It implements reconcile.TypedReconciler.
 func (x *Reconciler) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Result, error) {
 	known, err := x.settle(ctx, ref)
 	if err != nil || !known {
@@ -93,10 +93,10 @@ func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (r
 		m.read = store.Owner{}
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
 		p.requeue(m.failures.Next())
-	case p.after == 0 || p.after >= lastRetry: // the queue comes again as soon
+	case p.after == 0 || p.after >= lastRetry: // the queue retries at least as soon
 		return reconcile.Result{}, err
 	default:
-		// Log: a pass over a workload failed in part, and comes again.
+		// Log: a pass over a workload failed in part, and is retried.
 		// Do: what the error says.
 		p.log.Error(err, "a pass failed")
 		p.requeue(m.failures.Next())
@@ -104,7 +104,7 @@ func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (r
 	return reconcile.Result{RequeueAfter: p.after}, nil
 }
 
-// owner returns the owner. One of a kind whose generation counts annotations is read again only when that has grown.
+// owner returns the owner. If the generation of its kind counts annotations, it is read again only after the generation has grown.
 func (x *Reconciler) owner(ctx context.Context, ref store.Ref, m *memory) (store.Owner, error) {
 	was := m.read
 	if meta, err := x.ownerMeta(ctx, ref); err == nil && was.UID == meta.UID &&
@@ -121,38 +121,38 @@ func (x *Reconciler) owner(ctx context.Context, ref store.Ref, m *memory) (store
 	return m.read, nil
 }
 
-// pass is one reconcile of an owner. It ends with its world: what is to outlast it stands in the memory.
+// pass is one reconcile of an owner. Its world ends with it: what must survive is in the memory.
 type pass struct {
 	*Reconciler
 
 	ref    store.Ref
 	memory *memory
 	log    logr.Logger
-	// owner, world and metas, the pods' metadata by name, are what the pass knows. A step reads or writes, and notes the answers.
+	// owner, world and metas (the pods' metadata by name) are what the pass knows. Each step reads or writes, and records the answers here.
 	owner store.Owner
 	world decision.World
 	metas map[string]*podMeta
-	// sets are the owner's ReplicaSets by UID, and whether each has the label. current is the UID of the current one, empty if that is not known.
+	// sets has the UIDs of the owner's ReplicaSets, with true for those that have the label. current is the UID of the current one, empty if it is not known.
 	sets    map[string]bool
 	current string
-	// heard is the news of the owner when this pass began.
+	// heard is memory.news when this pass began.
 	heard int64
-	// written are the pods that this pass wrote.
+	// written are the pods that this pass wrote, by name.
 	written map[string]*podMeta
-	// writing is held while answers to writes are noted.
+	// writing guards metas, written and the back-offs while writes are in flight.
 	writing sync.Mutex
-	// forbidden is an error about a right that the controller lacks, of a write that failed.
+	// forbidden is the error of a write for which the controller lacks a permission.
 	forbidden error
-	// after is when the next pass comes, 0 if nothing but news brings it.
+	// after is the delay until the next pass, 0 if only news starts one.
 	after time.Duration
-	// ends is when no further write begins. Those under way end by themselves, each by its own time. The zero time is never.
+	// ends is the time after which no further write starts. Writes in flight have their own timeouts. The zero time means never.
 	ends time.Time
 }
 
 func (p *pass) over() bool { return !p.ends.IsZero() && p.store.Clock.Now().After(p.ends) }
 
-// run looks, and then decides and does the first step that is due until none is. The error of a step is kept for the end: it keeps no other step from its
-// work. Writes on pods have no errors here: each pod that cannot be written comes again by itself.
+// run looks, then decides and does the first step that is due, until none is left. The error of a step is returned at the end and does not stop other steps.
+// Errors of writes on pods are not returned: each such pod is retried by itself.
 func (p *pass) run(ctx context.Context) (err error) {
 	p.ends = p.store.Clock.Now().Add(passWithin)
 	if err := p.look(ctx); err != nil {
@@ -182,14 +182,14 @@ func (p *pass) run(ctx context.Context) (err error) {
 	return err
 }
 
-// listAll lists the pods that no watch has.
+// listAll lists the pods that no watch covers.
 func (p *pass) listAll(ctx context.Context, _ decision.Decision) error {
 	err := p.lookOutside(ctx)
 	p.world.Keeps = err != nil
 	return err
 }
 
-// plan writes the map. If that fails or is put off, the rest of the pass goes by the map as it stands.
+// plan writes the map. If that fails or must wait, the rest of the pass uses the map as it is.
 func (p *pass) plan(ctx context.Context, d decision.Decision) error {
 	p.world.Keeps = true
 	if left := p.memory.left(p.store.Clock.Now()); left > 0 {
@@ -208,7 +208,7 @@ func (p *pass) plan(ctx context.Context, d decision.Decision) error {
 	return nil
 }
 
-// rest says when the owner is looked at again if nothing happens.
+// rest sets when the owner is looked at again if nothing happens.
 func (p *pass) rest(ctx context.Context, d decision.Decision) {
 	if d.Plan.Next == nil && !p.world.Keeps {
 		p.memory.err = nil
@@ -231,10 +231,10 @@ func (p *pass) requeue(after time.Duration) {
 	}
 }
 
-// mixed returns when pods that take for themselves are to be listed again beside pods of the controller. The cache does not have the former, so no event
-// tells of them. It is soon if something is to come: pods wait, or are of an older revision.
+// mixed returns the delay until pods that run idalloc themselves are listed again, if the owner also has pods of the controller. The cache does not have the
+// former, so no event reports them. The delay is short if a change is expected: pods wait, or are of an older revision.
 func (p *pass) mixed(waits bool) time.Duration {
-	others, ours := p.unlabelled(), false // a revision of such pods may have none for a moment, and nothing tells of the next one
+	others, ours := p.unlabelled(), false // such a revision may have no pods for a moment, and no event reports the next one
 	for _, q := range p.world.Pods {
 		others, ours = others || !q.Assigned && !q.Agent, ours || q.Assigned || q.Agent
 		waits = waits || q.Assigned && p.ref.Rolls() && q.Controller != p.world.Owner.Revision

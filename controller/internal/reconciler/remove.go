@@ -16,7 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// verify reads all that a removal depends on from the API server.
+// verify reads everything that a removal depends on from the API server.
 func (p *pass) verify(ctx context.Context, _ decision.Decision) (err error) {
 	owner, err := p.store.Get(ctx, p.ref)
 	if err != nil {
@@ -34,7 +34,6 @@ func (p *pass) verify(ctx context.Context, _ decision.Decision) (err error) {
 	return nil
 }
 
-// remove removes pods.
 func (p *pass) remove(ctx context.Context, d decision.Decision) (err error) {
 	for _, r := range d.Remove {
 		err = errors.Join(err, p.removeOne(ctx, r))
@@ -42,7 +41,7 @@ func (p *pass) remove(ctx context.Context, d decision.Decision) (err error) {
 	return err
 }
 
-// removeOne removes a pod that is as it was read.
+// removeOne removes a pod, unless it has changed since it was read.
 func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 	meta := p.metas[r.Pod]
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ref.Namespace, Name: r.Pod}}
@@ -60,9 +59,9 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 		p.metrics.removed(r.Cause)
 		// Log: the controller removed a pod; an Event of the pod says the same.
 		p.log.Info("pod removed", "pod", r.Pod, "id", r.ID, "cause", r.Cause)
-		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. Of each minute, the workload
-		// has the first one.
-		// Do: nothing; idalloc.dev/evict says how many at a time.
+		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. The workload gets the first such
+		// Event of each minute.
+		// Do: nothing; idalloc.dev/evict limits how many at a time.
 		p.event(ctx, aboutPod(meta), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed, because it %s", r.Cause))
 		p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
 		return nil

@@ -17,11 +17,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// patience is how long a right may be missing. An API server that has just started refuses everything until it has read its roles.
+// patience is how long a permission may be missing. An API server that has just started refuses everything until it has read its roles.
 const patience = 5 * time.Second
 
-// Permitted returns a *store.ForbiddenError if RBAC does not let the controller list what it watches. Its caches would try for ever, and it would do
-// nothing. After any other error they try again themselves.
+// Permitted returns a *store.ForbiddenError if RBAC does not let the controller list what it watches: its caches would retry for ever, and the controller would
+// do nothing. It ignores other errors, because the caches retry after them. It blocks for up to patience.
 func Permitted(ctx context.Context, server client.Reader, mapper meta.RESTMapper, known kinds.Kinds, namespaces []string, clk clock.Clock) error {
 	end := clk.Now().Add(patience)
 	if len(namespaces) == 0 {

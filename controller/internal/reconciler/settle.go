@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// settle reports whether the key is an owner. If it is something below one, it has the owner reconciled.
+// settle reports whether ref is an owner. If ref is a ReplicaSet or a pod below one, settle queues that owner.
 func (x *Reconciler) settle(ctx context.Context, ref store.Ref) (known bool, err error) {
 	top := ref
 	switch {
@@ -44,10 +44,10 @@ func (x *Reconciler) settleSet(ctx context.Context, ref store.Ref) (store.Ref, e
 		}
 	}
 	top, _ := x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set))
-	return top, nil // if there is none, its pods say so, each for itself
+	return top, nil // if there is none, each of its pods is reported by settlePod
 }
 
-// settlePod finds the owner of a pod for which the cache has none. It tells people if there is none.
+// settlePod finds the owner of a pod if the cache does not show it. If there is none, it writes an Event.
 func (x *Reconciler) settlePod(ctx context.Context, ref store.Ref) (store.Ref, error) {
 	pod, err := x.store.GetPod(ctx, ref.Namespace, ref.Name)
 	if err != nil {
@@ -64,10 +64,10 @@ func (x *Reconciler) settlePod(ctx context.Context, ref store.Ref) (store.Ref, e
 		return top, err
 	}
 	if x.seldom(string(pod.UID), "OwnerUnknown") {
-		// Log: nothing that idalloc can count owns the pod, so it waits behind its gate for ever; an Event says the same.
+		// Log: the pod has no owner that idalloc can count, so it waits behind its gate for ever; an Event says the same.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
 		x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
-		// Event: nothing that idalloc can count owns the pod, so it waits behind its gate for ever.
+		// Event: the pod has no owner that idalloc can count, so it waits behind its gate for ever.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
 		x.event(ctx, aboutPod(pod), ref.Namespace, store.EventWarning, "OwnerUnknown",
 			fmt.Sprintf("the pod gets no id: %v; --kind of idalloc-controller names further kinds", err))

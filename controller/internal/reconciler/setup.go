@@ -34,19 +34,19 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the time after which an owner is tried again.
+	// firstRetry and lastRetry bound the delay until an owner is tried again.
 	firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
 	// reconciles is how many owners are reconciled at a time. They share inFlight.
 	reconciles = 8
-	// pagesAtOnce is how many pages of lists are in memory at a time, for all owners together. Each may have 8 MiB.
+	// pagesAtOnce is how many pages of lists are in memory at a time, for all owners together. A page may have 8 MiB.
 	pagesAtOnce = 2
-	// syncedWithin is how long a request waits for them.
+	// syncedWithin is how long a request may wait for the first lists.
 	syncedWithin = 100 * time.Millisecond
 	// syncWithin is how long the first lists may take.
 	syncWithin = 2 * time.Minute
 )
 
-// watched are the kinds that are watched as owners: ReplicaSets are watched in any case.
+// watched returns the kinds that are watched as owners, without ReplicaSets, which are always watched.
 func watched(known kinds.Kinds) (all []schema.GroupVersionKind) {
 	for _, k := range known {
 		if k.GroupVersionKind != replicaSets {
@@ -56,7 +56,7 @@ func watched(known kinds.Kinds) (all []schema.GroupVersionKind) {
 	return all
 }
 
-// CacheOptions returns what is watched, and what is kept of it. No namespaces stand for all.
+// CacheOptions returns which objects are watched and which part of them is kept. No namespaces means all.
 func CacheOptions(namespaces []string, known kinds.Kinds) (cache.Options, error) {
 	there, wrong := labels.Parse(store.AssignLabel)
 	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", store.AssignLabel, store.AssignController, receipt.ByAgent))
@@ -82,7 +82,7 @@ func CacheOptions(namespaces []string, known kinds.Kinds) (cache.Options, error)
 	return o, nil
 }
 
-// Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry. known and missing are those of kinds.Find.
+// Setup adds the controller to a manager whose cache has CacheOptions, and its metrics to the registry. known and missing come from kinds.Find.
 func Setup(
 	ctx context.Context, mgr manager.Manager, config *rest.Config, known kinds.Kinds, missing []string, registry prometheus.Registerer, clk clock.Clock, log logr.Logger,
 ) error {
@@ -116,7 +116,7 @@ func Setup(
 			return fmt.Errorf("index of %T: %w", o, err)
 		}
 	}
-	for _, gvk := range watched(known) { // so that their lists are there before this replica is elected
+	for _, gvk := range watched(known) { // so that their lists are complete before this replica is elected
 		if _, err := mgr.GetCache().GetInformer(ctx, metaOf(gvk)); err != nil {
 			return fmt.Errorf("watch of %s: %w", gvk.Kind, err)
 		}
@@ -129,7 +129,7 @@ func Setup(
 	return x.watch(mgr)
 }
 
-// cachedPods returns a function that lists what the cache has of pods. It has none before the first list is there.
+// cachedPods returns a function that lists the pods in the cache. It returns none until the first list is complete.
 func cachedPods(ctx context.Context, from client.Reader) func() []corev1.Pod {
 	return func() []corev1.Pod {
 		ctx, cancel := context.WithTimeout(ctx, syncedWithin)
@@ -167,7 +167,7 @@ func (x *Reconciler) watch(mgr manager.Manager) error {
 	return nil
 }
 
-// Synced is a check that fails until the caches have what was there at the start.
+// Synced returns a check that fails until the caches have their first lists.
 func Synced(from cache.Cache) func(*http.Request) error {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), syncedWithin)

@@ -22,14 +22,15 @@ import (
 )
 
 const (
-	// index finds pods and ReplicaSets by the UID of their controller, and pods by what they lock without one, and by what they run under.
+	// index finds pods and ReplicaSets by the UID of their controller. It also finds pods by the owner under which they run, and pods without a controller by
+	// the owner that they lock for.
 	index = "controller"
-	// revisionKey is what the Deployment controller sets on each ReplicaSet.
+	// revisionKey is an annotation that the Deployment controller sets on each ReplicaSet.
 	revisionKey = "deployment.kubernetes.io/revision"
-	// ownKeys is what the keys begin with that idalloc and its users write. hashKey stands in the cache for all of them on an owner.
+	// ownKeys is the prefix of the keys that idalloc and its users write. In the cache, hashKey stands for all of them on an owner.
 	ownKeys = "idalloc.dev/"
 	hashKey = ownKeys + "hash"
-	// podKind is the kind of a key that stands for a pod whose owner is not known.
+	// podKind is the kind of a queue key that stands for a pod whose owner is not known.
 	podKind = "Pod"
 )
 
@@ -45,13 +46,13 @@ func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
 	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
 }
 
-// ownerMeta returns what the cache has of an owner.
+// ownerMeta returns the metadata of an owner from the cache.
 func (x *Reconciler) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
 	o := metaOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
 }
 
-// listCached lists what the cache has under this value of its index.
+// listCached lists the objects in the cache with this value of index.
 func (x *Reconciler) listCached(ctx context.Context, list client.ObjectList, namespace, value string, more ...client.ListOption) error {
 	err := x.cache.List(ctx, list, append(more, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)...)
 	if err != nil {
@@ -68,7 +69,7 @@ func indexed(o client.Object) (values []string) {
 	} else if err == nil && r.State == receipt.Locks {
 		values = append(values, lockValue(r.Owner))
 	}
-	// Its program runs under an id of that owner for life, whatever became of the pod.
+	// Its program runs under an id of that owner for life, even if the pod changes owners.
 	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && !slices.Contains(values, lockValue(from)) {
 		values = append(values, lockValue(from))
 	}
@@ -81,8 +82,8 @@ func (x *Reconciler) named(owner, namespace string) (ref store.Ref, known bool) 
 	return ref, known && ref.String() == owner
 }
 
-// ownerOfPod returns the owner of a pod, by what the cache knows. It is the ReplicaSet if that is not in the cache, and the pod itself if nothing says who
-// owns it. Reconcile finds out more.
+// ownerOfPod returns the owner of a pod by what the cache knows. It returns the ReplicaSet if that is not in the cache, and the pod itself if no owner is
+// known. Reconcile then finds out more.
 func (x *Reconciler) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
 	known := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
@@ -96,7 +97,7 @@ func (x *Reconciler) ownerOfPod(ctx context.Context, pod metav1.Object) (ref sto
 	return ref
 }
 
-// controls returns the owner of a pod with this controller. A Deployment has ReplicaSets, and no pods: anyone may write a reference that says else.
+// controls returns the owner of a pod with this controller. A Deployment never controls pods directly, but anyone may write a reference that claims so.
 func (x *Reconciler) controls(ctx context.Context, c *metav1.OwnerReference, namespace string) (ref store.Ref, known bool) {
 	ref, known = x.kinds.Ref(c.APIVersion, c.Kind, namespace, c.Name)
 	if ref.Is(store.ReplicaSet) {
@@ -107,8 +108,8 @@ func (x *Reconciler) controls(ctx context.Context, c *metav1.OwnerReference, nam
 	return ref, known && !ref.Rolls()
 }
 
-// locksFor returns the owner that the pod's receipt is for. If that cannot be read, the pod's label still tells this owner from others that this process has
-// reconciled.
+// locksFor returns the owner that the pod's receipt is for. If the receipt cannot be read, the pod's label still identifies the owner among those that this
+// process has reconciled.
 func (x *Reconciler) locksFor(pod metav1.Object) (ref store.Ref, known bool) {
 	refs := x.heldUp(pod)
 	if _, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); len(refs) != 1 || err != nil && pod.GetLabels()[receipt.OwnerLabel] == "" {
@@ -117,7 +118,7 @@ func (x *Reconciler) locksFor(pod metav1.Object) (ref store.Ref, known bool) {
 	return refs[0], true
 }
 
-// heldUp are the owners whose slots and partitions the pod's receipt may lock. One that cannot be read, without a label, may lock those of any owner.
+// heldUp returns the owners whose slots and partitions the pod's receipt may lock. Without a label, an unreadable receipt may lock those of any owner.
 func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
 	if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil {
 		if ref, known := x.named(r.Owner, pod.GetNamespace()); known {
@@ -137,14 +138,14 @@ func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
 	return refs
 }
 
-// pods has the owner of each pod reconciled that changes.
+// pods returns a handler that queues the owner of each pod that changes.
 func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.hear(x.ownerOfPod(ctx, pod))) }
 	return handler.TypedFuncs[*corev1.Pod, store.Ref]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			add(ctx, q, e.Object)
-			// A slot of it comes free, whatever became of the pod's controllers and of its receipt.
+			// This frees a slot of these owners, even if the pod has other controllers now or its receipt was removed.
 			for _, ref := range x.heldUp(e.Object) {
 				q.Add(ref)
 			}
@@ -161,7 +162,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 			default:
 				add(ctx, q, e.ObjectNew)
 			}
-			// Told of another owner, it runs under no id of the one before.
+			// If the pod was told of another owner, it no longer runs under an id of the earlier one.
 			from, to := former(e.ObjectOld.Annotations[store.IdentityKey]), former(e.ObjectNew.Annotations[store.IdentityKey])
 			if ref, known := x.named(from, e.ObjectNew.Namespace); known && from != to {
 				q.Add(ref)
@@ -170,7 +171,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 	}
 }
 
-// sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
+// sets queues the Deployment of each ReplicaSet that changes owners or gets its revision number.
 func (x *Reconciler) sets(_ context.Context, set *metav1.PartialObjectMetadata) []store.Ref {
 	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
 	if top, known := x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set)); known {
@@ -179,7 +180,7 @@ func (x *Reconciler) sets(_ context.Context, set *metav1.PartialObjectMetadata) 
 	return nil
 }
 
-// owners has owners of the controller's pods reconciled whose spec or annotations change.
+// owners returns a function that queues owners with pods of the controller when their spec or annotations change.
 func (x *Reconciler) owners(gvk schema.GroupVersionKind) handler.TypedMapFunc[*metav1.PartialObjectMetadata, store.Ref] {
 	return func(ctx context.Context, o *metav1.PartialObjectMetadata) []store.Ref {
 		ref, known := x.kinds.Ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
@@ -199,7 +200,7 @@ func (x *Reconciler) used(ctx context.Context, ref store.Ref, o metav1.Object) b
 	return has(&corev1.PodList{}, string(o.GetUID())) || has(&corev1.PodList{}, lockValue(ref.String())) || has(metaList(replicaSets), string(o.GetUID()))
 }
 
-// changes reports whether an update is of more than the version.
+// changes reports whether an update changes more than the resourceVersion.
 func changes(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 	was := *e.ObjectOld
 	was.ResourceVersion = e.ObjectNew.ResourceVersion

@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// again is the least time between two Events with one reason about one object.
+	// again is the shortest time between two Events with the same reason about the same object.
 	again = 5 * time.Minute
-	// starts is how long a pod may take to become available, or Kubernetes to end an older one, before people are told that others wait for it.
+	// starts is how long a new pod may take to become available, or Kubernetes to end an old one, before an Event reports that others wait for it.
 	starts = time.Minute
-	// mostTold is how many pods of an owner a pass leaves Events about.
+	// mostTold is how many pods of an owner get Events in one pass.
 	mostTold = 8
 )
 
-// event leaves an Event. detail tells Events with one reason apart. That one cannot be written is no reason to stop.
+// event writes an Event. detail distinguishes Events with the same reason. A failure is only logged.
 func (x *Reconciler) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string, detail ...string) {
 	err := x.store.Tell(ctx, store.KubeEvent{
 		About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message, Detail: strings.Join(detail, " "),
 	})
 	if err != nil && x.seldom(string(about.UID), "unwritten "+reason) {
 		// Log: an Event could not be written; the line has its text.
-		// Do: nothing, unless it stays; then see whether the controller may create Events.
+		// Do: nothing at first. If it stays, check whether the controller may create Events.
 		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", store.Shown(err.Error()))
 	}
 }
@@ -49,7 +49,7 @@ func (x *Reconciler) seldom(uid, reason string) bool {
 	return !told
 }
 
-// warn leaves a Warning, unless one with this reason and detail about this object was left not long ago. It reports whether it was due.
+// warn writes a Warning, unless one with this reason and detail about this object was written a short time ago. It reports whether it was due.
 func (p *pass) warn(ctx context.Context, about metav1.OwnerReference, reason, detail, message string) bool {
 	due := p.seldom(string(about.UID), reason+" "+detail)
 	if due {
@@ -58,12 +58,12 @@ func (p *pass) warn(ctx context.Context, about metav1.OwnerReference, reason, de
 	return due
 }
 
-// aboutPod returns what Events about a pod name.
+// aboutPod returns the reference to a pod for its Events.
 func aboutPod(pod *podMeta) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: pod.Name, UID: pod.UID}
 }
 
-// tell leaves Events about what people must know.
+// tell writes Events about what people must know.
 func (p *pass) tell(ctx context.Context, d decision.Decision) {
 	p.tellIgnored(ctx)
 	p.tellRefused(ctx)
@@ -82,7 +82,7 @@ func (p *pass) tell(ctx context.Context, d decision.Decision) {
 	}
 }
 
-// tellWaits leaves Events about pods that wait for longer than they should.
+// tellWaits writes Events about pods that wait longer than they should.
 func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 	stuck := map[decision.Reason]int{}
 	for _, w := range waits {
@@ -90,18 +90,18 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 			p.requeue(left)
 			continue
 		}
-		if w.Reason != decision.ReasonSlots || p.behindOlder(p.pod(w.Pod)) { // others wait as they should
+		if w.Reason != decision.ReasonSlots || p.behindOlder(p.pod(w.Pod)) { // other pods without a slot wait as they should
 			stuck[w.Reason]++
 		}
 		switch meta := p.metas[w.Pod]; {
 		case meta == nil:
 		case w.Reason == decision.ReasonNoGate:
-			// Event: a pod has the label and no gate, so its program runs without an id.
+			// Event: a pod has the label but no gate, so its program runs without an id.
 			// Do: add the gate to the pod template, or install the admission policies.
 			p.warn(ctx, aboutPod(meta), "GateMissing", "",
 				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", store.AssignLabel, store.Gate))
 		case w.Reason == decision.ReasonContract:
-			// Event: on a pod: it needs a later version of the controller, which runs after a downgrade or was upgraded after its policies.
+			// Event: on a pod: it needs a later version of the controller. The controller was downgraded, or its policies were upgraded first.
 			// Do: upgrade the controller, or delete the pod if its template no longer asks for that version.
 			p.warn(ctx, aboutPod(meta), "ContractUnknown", "",
 				fmt.Sprintf("the pod has annotation %s: %.20s, and this idalloc-controller keeps contracts up to %d: upgrade it", receipt.ContractKey, meta.Annotations[receipt.ContractKey], receipt.Contract))
@@ -116,7 +116,7 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 	}
 }
 
-// whatHolds says what holds a rolling update up, and what to do. It is empty for a reason that is not about updates.
+// whatHolds explains what blocks a rolling update and what to do. It returns "" if the reason is not about updates.
 func (p *pass) whatHolds(reason decision.Reason) string {
 	switch {
 	case reason == decision.ReasonPaused:
@@ -138,19 +138,19 @@ func (p *pass) whatHolds(reason decision.Reason) string {
 	return ""
 }
 
-// tellRefused leaves Events about pods that cannot be written, in the words of the API server, and about the map if that cannot be written.
+// tellRefused writes Events with the API server's message about pods that cannot be written, and about the map if it cannot be written.
 func (p *pass) tellRefused(ctx context.Context) {
 	count, told, example := 0, 0, ""
 	for i := range p.world.Pods {
 		meta := p.metas[p.world.Pods[i].Name]
 		err := p.memory.refuses(meta.UID)
-		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // of a right or an API server that is away, others tell
+		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // missing permissions and outages have other Events
 			continue
 		}
 		if count++; count == 1 {
 			example = fmt.Sprintf("pod %s: %s", meta.Name, inWords(err))
 		}
-		// Event: admission refuses what the controller writes. The pod gets no id, or hears of no new count.
+		// Event: admission refuses what the controller writes. The pod gets no id, or no new count.
 		// Do: exempt idalloc's keys, or delete the pod.
 		if told < mostTold && p.warn(ctx, aboutPod(meta), "WriteRefused", "", "the API server refuses what idalloc-controller writes on the pod: "+inWords(err)) {
 			told++
@@ -164,7 +164,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 	}
 }
 
-// inWords returns the API server's own sentence, if the error has one.
+// inWords returns the API server's message, if the error has one.
 func inWords(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
@@ -173,7 +173,7 @@ func inWords(err error) string {
 	return err.Error()
 }
 
-// behindOlder reports whether a pod that waits is of a newer revision than pods that have ids. Of a further kind it is known only that their ReplicaSets differ.
+// behindOlder reports whether a waiting pod is of a newer revision than pods that have ids. For kinds of --kind it can only tell that their ReplicaSets differ.
 func (p *pass) behindOlder(waiter *decision.Pod) bool {
 	switch {
 	case waiter == nil:
@@ -186,19 +186,19 @@ func (p *pass) behindOlder(waiter *decision.Pod) bool {
 	})
 }
 
-// tellUnlocked leaves an Event about a pod whose lock or id another program removed or changed although its program runs.
+// tellUnlocked writes an Event if another program removed or changed the lock or the id of a running pod.
 func (p *pass) tellUnlocked(ctx context.Context, t decision.Take) {
 	if !t.Begun {
 		return
 	}
-	// Event: another program removed or changed the receipt, the labels or the id of a pod whose program runs. The controller writes them again. If another
-	// pod got the id meanwhile, the one that began later is deleted.
+	// Event: another program removed or changed the receipt, the labels or the id of a pod whose program runs. The controller writes them again. If another pod
+	// got the id meanwhile, the one that began later is deleted.
 	// Do: find who changed them in the audit log, and install the admission policies.
 	p.warn(ctx, aboutPod(p.meta(t.Pod)), "LockChanged", "", fmt.Sprintf(
 		"another program removed or changed what says that the pod runs under id %d: it is written again; install the admission policies, which forbid that", t.ID))
 }
 
-// lost names the pods that hold a rolling update up because their node may be down, and what to do.
+// lost names the pods that block a rolling update because their node may be down, and explains what to do.
 func (p *pass) lost() string {
 	var names []string
 	for _, q := range p.world.Pods {
@@ -213,7 +213,7 @@ func (p *pass) lost() string {
 		"it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute if it is off for good"
 }
 
-// tellFrozen leaves an Event about an owner that has been frozen for longer than Kubernetes takes to adopt a ReplicaSet.
+// tellFrozen writes an Event about an owner that has been frozen for longer than Kubernetes takes to adopt a ReplicaSet.
 func (p *pass) tellFrozen(ctx context.Context) {
 	if p.world.Owner.Frozen == "" {
 		return
@@ -222,7 +222,7 @@ func (p *pass) tellFrozen(ctx context.Context) {
 		p.requeue(left)
 		return
 	}
-	// Event: a Deployment was deleted without its ReplicaSets, and they have several owners by now. No pod gets an id, and none is removed, until one has
+	// Event: a Deployment was deleted without its ReplicaSets, and now they have several owners. No pod gets an id, and none is removed, until one owner has
 	// them all.
 	// Do: make the Deployment again. Or delete the ReplicaSets that you do not need, and annotate the one that stays as the message says.
 	p.warn(ctx, p.owner.About(), "WorkloadFrozen", "", fmt.Sprintf(
@@ -230,32 +230,33 @@ func (p *pass) tellFrozen(ctx context.Context) {
 			"a ReplicaSet that is to stay alone needs annotation %s with its name", p.world.Owner.Frozen, assignment.AdoptKey))
 }
 
-// tellTooLarge leaves an Event about pods of which the cache has not kept all that counts.
+// tellTooLarge writes Events about pods with an annotation that the cache had to cut.
 func (p *pass) tellTooLarge(ctx context.Context) {
 	for _, meta := range p.metas {
 		if meta == nil || meta.Annotations[tooLargeKey] == "" {
 			continue
 		}
-		// Event: on a pod: an annotation of idalloc's is longer than any that idalloc writes, so the pod gets no id. What it locks stays locked.
+		// Event: on a pod: one of idalloc's annotations is longer than any that idalloc writes, so the pod gets no id. What it locks stays locked.
 		// Do: see who wrote it, and delete the pod.
 		p.warn(ctx, aboutPod(meta), "PodTooLarge", "",
 			fmt.Sprintf("the pod gets no id: %s, which idalloc did not write: see who did, and delete the pod", meta.Annotations[tooLargeKey]))
 	}
 }
 
-// tellIgnored leaves an Event about the user's annotations of the owner that make no sense.
+// tellIgnored writes an Event about invalid annotations that the user set on the owner.
 func (p *pass) tellIgnored(ctx context.Context) {
 	problems := slices.Concat(p.owner.Wish.Problems, assignment.UserProblems(p.owner.Annotations, p.owner.Count))
 	parts := make([]string, 0, len(problems))
 	for _, problem := range problems {
-		parts = append(parts, problem.Error()+": it counts as absent")
+		parts = append(parts, problem.Error()+": the value is invalid and is ignored")
 	}
 	if text := strings.Join(parts, "; "); text != "" {
 		p.warn(ctx, p.owner.About(), "AnnotationIgnored", text, text)
 	}
 }
 
-// tellForbidden leaves an Event about a right that the controller lacks. It works on for others: the right may be missing in one namespace, or for a moment.
+// tellForbidden writes an Event about a permission that the controller lacks. The controller continues for other owners: the permission may be missing in one
+// namespace only, or only for a moment.
 func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, m *memory, err error) {
 	var missing *store.ForbiddenError
 	now := x.store.Clock.Now()

@@ -70,7 +70,7 @@ func (b *board) of(t *testing.T, owner func(*store.Owner), d decision.Decision) 
 func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
 	for text, want := range map[string][]string{
 		"25%": nil,
-		"x":   {`AnnotationIgnored: annotation idalloc.dev/evict: not a number, a percentage or never: "x": it counts as absent`},
+		"x":   {`AnnotationIgnored: annotation idalloc.dev/evict: not a number, a percentage or never: "x": the value is invalid and is ignored`},
 	} {
 		got := (&board{}).of(t, func(o *store.Owner) { o.Annotations = map[string]string{assignment.EvictKey: text} }, decision.Decision{})
 		if !slices.Equal(got, want) {
@@ -81,7 +81,7 @@ func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
 	got := (&board{}).of(t, func(o *store.Owner) {
 		o.Wish = assignment.DecodeWish(map[string]string{assignment.PartitionCountKey: "many"})
 	}, decision.Decision{})
-	if want := []string{`AnnotationIgnored: annotation idalloc.dev/partition-count: not a number: "many": it counts as absent`}; !slices.Equal(got, want) {
+	if want := []string{`AnnotationIgnored: annotation idalloc.dev/partition-count: not a number: "many": the value is invalid and is ignored`}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

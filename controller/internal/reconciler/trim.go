@@ -23,19 +23,21 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// What the cache keeps of an object is bounded: an object may have more than a megabyte, and its author chooses where.
+// The cache keeps a bounded part of each object: an object may have more than a megabyte, and its author chooses where.
 const (
-	// tooLargeKey is the annotation, in the cache alone, of a pod of which something was cut. Its value says what. Such a pod gets no id.
+	// tooLargeKey is an annotation that exists only in the cache. A pod has it if one of its annotations was cut, and its value describes that. Such a pod gets
+	// no id.
 	tooLargeKey = ownKeys + "too-large"
-	// readsStartCountKey is the annotation, in the cache alone, of a pod in which something reads store.StartCountKey.
+	// readsStartCountKey is an annotation that exists only in the cache. A pod has it if something in the pod reads store.StartCountKey.
 	readsStartCountKey = ownKeys + "reads-start-count"
-	// longest is the length of the longest annotation that is kept, but for receipts and proposals, and longestName that of names, kinds and versions.
+	// longest is the longest annotation that is kept, in bytes; receipts and proposals have a limit of their own. longestName is the same for names, kinds and
+	// versions.
 	longest, longestName = 4 << 10, 512
-	// listPage is how many objects a page has when an informer lists because the API server streams no lists. Each is read whole.
+	// listPage is the page size of an informer's list if the API server does not stream lists. Each page is read whole.
 	listPage = 25
 )
 
-// trimPod keeps of a pod what decisions need: a cache of ten thousand whole pods would take hundreds of megabytes.
+// trimPod keeps the part of a pod that decisions need: a cache of ten thousand whole pods would take hundreds of megabytes.
 func trimPod(o any) (any, error) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -43,7 +45,7 @@ func trimPod(o any) (any, error) {
 	}
 	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName}
 	ours, others := false, false
-	for _, gate := range pod.Spec.SchedulingGates { // one of ours and one other tell all
+	for _, gate := range pod.Spec.SchedulingGates { // one of ours and one other gate are enough
 		mine := gate.Name == store.Gate
 		if mine && !ours || !mine && !others {
 			spec.SchedulingGates = append(spec.SchedulingGates, gate)
@@ -70,7 +72,7 @@ func trimPod(o any) (any, error) {
 	return pod, nil
 }
 
-// readsStartCount reports whether something in the pod reads the annotation store.StartCountKey. The pod may have been trimmed before.
+// readsStartCount reports whether something in the pod reads the annotation store.StartCountKey. It also works on a trimmed pod.
 func readsStartCount(pod *corev1.Pod) bool {
 	is := func(f *corev1.ObjectFieldSelector) bool {
 		return f != nil && f.FieldPath == "metadata.annotations['"+store.StartCountKey+"']"
@@ -105,27 +107,26 @@ func trimPodMeta(m *metav1.ObjectMeta) {
 			m.Annotations[key], was = cut, fmt.Sprintf("annotation %s has %d bytes", key, len(text))
 		}
 	}
-	if was != "" { // also one that is trimmed again, or whose author says so
+	if was != "" { // also for a pod that is trimmed again, or whose author set the annotation
 		m.Annotations[tooLargeKey] = was[:min(len(was), longestName)]
 	}
 }
 
-// trimObject keeps of the metadata of any object what is bounded, and its controller.
+// trimObject keeps the bounded part of an object's metadata, and its controller.
 func trimObject(m *metav1.ObjectMeta) {
 	m.ManagedFields, m.Finalizers, m.GenerateName = nil, nil, ""
 	c := metav1.GetControllerOf(m) // a copy: the rest may be large
 	if m.OwnerReferences = nil; c == nil {
 		return
 	}
-	// No object has such a controller. It is one of no known kind, which settlePod tells.
+	// No real object is such a controller. Replace it by one of an unknown kind, which settlePod reports.
 	if max(len(c.APIVersion), len(c.Kind), len(c.Name), len(c.UID)) > longestName {
 		*c = metav1.OwnerReference{APIVersion: "v1", Kind: "too large", Name: "too-large", UID: "too-large", Controller: c.Controller}
 	}
 	m.OwnerReferences = []metav1.OwnerReference{*c}
 }
 
-// keep returns what the map has of these keys: a map from which keys are deleted keeps their room. A map that is there stays: a patch cannot add a key to
-// nothing.
+// keep returns a new map with only these keys: a map from which keys are deleted does not shrink. An empty map stays a map: a patch cannot add a key to nil.
 func keep(m map[string]string, keys ...string) map[string]string {
 	if m == nil {
 		return nil
@@ -139,7 +140,7 @@ func keep(m map[string]string, keys ...string) map[string]string {
 	return kept
 }
 
-// trimMeta keeps of an owner, and of a ReplicaSet, which one it is and what changes when it matters. It changes nothing if it is called again.
+// trimMeta keeps the part of an owner's or ReplicaSet's metadata that identifies it and changes when that matters. A second call changes nothing.
 func trimMeta(o any) (any, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -154,7 +155,7 @@ func trimMeta(o any) (any, error) {
 	return m, nil
 }
 
-// hashOf returns what stands for the annotations that matter. It is the same for what is left of them when they were trimmed.
+// hashOf returns a hash of the annotations that matter. It returns the same for the annotations that trimMeta left.
 func hashOf(annotations map[string]string) string {
 	h, others := fnv.New64a(), false
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
@@ -169,8 +170,8 @@ func hashOf(annotations map[string]string) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// newInformer is NewSharedIndexInformer, but that what it lists takes little memory: a server that streams no lists sends all objects in one piece otherwise,
-// and an informer trims only what it has read.
+// newInformer is NewSharedIndexInformer with lists that take little memory. If the server does not stream lists, it otherwise sends all objects in one piece,
+// and an informer trims objects only after it has read them.
 func newInformer(from toolscache.ListerWatcher, of runtime.Object, resync time.Duration, by toolscache.Indexers) toolscache.SharedIndexInformer {
 	trim := trimMeta
 	if _, pods := of.(*corev1.Pod); pods {
@@ -182,7 +183,7 @@ func newInformer(from toolscache.ListerWatcher, of runtime.Object, resync time.D
 			o.Limit, o.ResourceVersion, o.ResourceVersionMatch = listPage, "", "" // the server's cache has no pages
 			list, err := both.ListWithContext(ctx, o)
 			switch {
-			case o.Continue != "" && apierrors.IsResourceExpired(err): // client-go would take the next first page for the whole list
+			case o.Continue != "" && apierrors.IsResourceExpired(err): // otherwise client-go would take the next first page for the whole list
 				return nil, errors.New("the list took too long, it begins again: " + err.Error())
 			case err != nil:
 				return nil, err

@@ -1,5 +1,5 @@
-// Package scrape lets only those read metrics whom the API server permits it: it asks by TokenReviews and SubjectAccessReviews, as
-// sigs.k8s.io/controller-runtime/pkg/metrics/filters does. That package needs a part of the API server, with CEL and gRPC: 20 MB in a program of 34.
+// Package scrape lets only authorised clients read metrics. It asks the API server by TokenReviews and SubjectAccessReviews, as
+// sigs.k8s.io/controller-runtime/pkg/metrics/filters does. That package needs a part of the API server, with CEL and gRPC: 20 MB in a program of 34 MB.
 package scrape
 
 import (
@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// perSecond and burst limit the requests to the API server. Anybody can send tokens.
+	// perSecond and burst limit the requests to the API server, because anyone can send tokens.
 	perSecond, burst = 10, 20
-	// patience is how long both requests may take.
+	// patience is the timeout of both requests together.
 	patience = 5 * time.Second
 )
 
-// Permitted passes a request on if its bearer token is that of an account which may do it. Nothing is cached, so a right that is taken away ends at once.
+// Permitted passes a request on if its bearer token belongs to an account that may make it. Nothing is cached, so a revoked permission ends at once.
 func Permitted(config *rest.Config, log logr.Logger, handler http.Handler) (http.Handler, error) {
-	config = rest.CopyConfig(config) // with a limit of its own, so that a flood of tokens delays nothing else
+	config = rest.CopyConfig(config) // with its own limit, so that a flood of tokens delays nothing else
 	config.QPS, config.Burst, config.RateLimiter = perSecond, burst, nil
 	tokens, err := authentication.NewForConfig(config)
 	if err != nil {
@@ -56,7 +56,7 @@ func Permitted(config *rest.Config, log logr.Logger, handler http.Handler) (http
 	}), nil
 }
 
-// review returns the status of the answer.
+// review returns the HTTP status of the answer: 200 if the request is permitted.
 func review(ctx context.Context, tokens authentication.TokenReviewInterface, rights authorization.SubjectAccessReviewInterface, r *http.Request) (int, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "bearer") || token == "" {
@@ -87,7 +87,7 @@ func review(ctx context.Context, tokens authentication.TokenReviewInterface, rig
 	return http.StatusOK, nil
 }
 
-// TLS returns what serves a token's owner: a certificate that this process makes and signs itself, as kube-controller-manager does.
+// TLS returns the TLS configuration of the server, which protects tokens. This process makes and signs its certificate itself, as kube-controller-manager does.
 func TLS() (*tls.Config, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {

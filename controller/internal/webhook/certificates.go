@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// valid is how long a certificate holds, and ahead how long before its end the next one is made.
+	// valid is how long a certificate is valid. It is renewed when less than ahead is left.
 	valid, ahead = 365 * 24 * time.Hour, 90 * 24 * time.Hour
 	// backdated allows for clocks that are behind.
 	backdated = time.Hour
-	// every is how often a replica looks at the Secret and the configuration, and again after what time if that failed.
+	// every is how often a replica checks the Secret and the configuration, and again is the delay after a failure.
 	every, again = time.Minute, time.Second
 
 	authorityKey = "ca.crt"
 )
 
-// keeper makes the certificate and keeps the caBundle of the configuration. It reads and writes these two objects by name, so it needs no right to
-// list or watch any. rotator.AddRotator would, and it serves only what the kubelet has mounted, up to 90 seconds later.
+// keeper makes the certificate and keeps the caBundle of the configuration up to date. It reads and writes these two objects by name, so it needs no permission
+// to list or watch. rotator.AddRotator needs that, and serves only what the kubelet has mounted, up to 90 seconds later.
 type keeper struct {
 	reader          client.Reader
 	writer          client.Writer
@@ -47,14 +47,14 @@ func newKeeper(mgr manager.Manager, o Options, log logr.Logger) *keeper {
 // NeedLeaderElection returns false: every replica serves.
 func (k *keeper) NeedLeaderElection() bool { return false }
 
-// Start keeps both until the context ends.
+// Start keeps the certificate and the caBundle until the context ends.
 func (k *keeper) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		rest, err := every, k.keep(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
 			rest = again
-			// Log: the certificates of the webhook cannot be kept; it serves the last ones, if there are any.
-			// Do: see the error. The Secret and the MutatingWebhookConfiguration are a part of the installation.
+			// Log: the webhook's certificates cannot be kept up to date; it serves the last ones, if there are any.
+			// Do: see the error. The Secret and the MutatingWebhookConfiguration are part of the installation.
 			k.log.Info("cannot keep the certificates of the webhook", "webhook", k.name, "error", err.Error())
 		}
 		_ = wait.PollUntilContextCancel(ctx, wait.Jitter(rest, 0.1), false, func(context.Context) (bool, error) { return true, nil })
@@ -62,7 +62,7 @@ func (k *keeper) Start(ctx context.Context) error {
 	return nil
 }
 
-// certificate is what the webhook serves.
+// certificate returns the certificate to serve, or an error if there is none yet. It implements tls.Config.GetCertificate.
 func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := k.current.Load(); c != nil {
 		return c, nil
@@ -70,7 +70,7 @@ func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("the webhook has no certificate yet")
 }
 
-// keep serves the certificate of the Secret once the API server trusts it.
+// keep renews the certificate in the Secret if necessary, and serves it once the API server trusts it.
 func (k *keeper) keep(ctx context.Context, now time.Time) error {
 	var secret corev1.Secret
 	if err := k.reader.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: k.name}, &secret); err != nil {
@@ -96,8 +96,8 @@ func (k *keeper) keep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// renew puts a new certificate into the Secret. The one before stays trusted, because other replicas serve it for a while. The authority's key is not
-// kept.
+// renew puts a new certificate into the Secret. The previous authority stays trusted, because other replicas serve its certificate for a while. The authority's
+// key is not kept.
 func renew(secret *corev1.Secret, r *rotator.CertRotator, now time.Time) error {
 	authority, err := r.CreateCACert(now.Add(-backdated), now.Add(valid))
 	if err != nil {

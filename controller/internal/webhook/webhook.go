@@ -17,16 +17,16 @@ import (
 
 // Options configures Setup.
 type Options struct {
-	// Name is that of the MutatingWebhookConfiguration, the Service and the Secret.
+	// Name is the name of the MutatingWebhookConfiguration, the Service and the Secret.
 	Name string
-	// Namespace is that of the Service and the Secret.
+	// Namespace is the namespace of the Service and the Secret.
 	Namespace string
-	// Host and Port are where the webhook is served. An empty host stands for all addresses, and port 0 for 9443.
+	// Host and Port are the address of the webhook. An empty host means all addresses, and port 0 means 9443.
 	Host string
 	Port int
-	// CertDir has tls.crt and tls.key. If it is empty, the replicas make the certificates.
+	// CertDir contains tls.crt and tls.key. If it is empty, the replicas make the certificates.
 	CertDir string
-	// Image is the sidecar's. Empty: inject.DefaultImage.
+	// Image is the sidecar's image. Empty means inject.DefaultImage.
 	Image string
 }
 
@@ -59,7 +59,7 @@ func Setup(mgr manager.Manager, o Options, log logr.Logger) (ready healthz.Check
 	}, nil
 }
 
-// pods completes a pod, or refuses it with the sentence of kubectl idalloc inject.
+// pods completes a pod, or refuses it with the message of kubectl idalloc inject.
 func pods(image string) admission.HandlerFunc {
 	return func(_ context.Context, r admission.Request) admission.Response {
 		pod, err := inject.Pod(r.Object.Raw, image)
