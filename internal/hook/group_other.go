@@ -4,5 +4,5 @@ package hook
 
 import "os/exec"
 
-// group does nothing: no pod runs there, only people's commands do.
+// group does nothing: pods do not run on this system, only people's commands do.
 func group(*exec.Cmd) {}
