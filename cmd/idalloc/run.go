@@ -27,12 +27,12 @@ type runner struct {
 	stopTimeout time.Duration
 	fenceAfter  time.Duration
 	moveDelay   time.Duration
-	// partitions and onPartitions are the flags of the same names.
+	// partitions and onPartitions are the flags with the same names.
 	partitions   bool
 	onPartitions string
 }
 
-// The values of --on-partitions.
+// Values of --on-partitions.
 const (
 	onPartitionsRestart = "restart"
 	onPartitionsSignal  = "signal"
@@ -96,7 +96,7 @@ standard error begins with "error:".`,
 	return cmd
 }
 
-// check returns a usage error.
+// check returns a usage error if a flag is invalid.
 func (r *runner) check() error {
 	for _, what := range r.restartOn {
 		if what != "id" && what != "count" {
@@ -123,7 +123,7 @@ func (r *runner) check() error {
 	return nil
 }
 
-// ended returns the error for the way in which the command ended.
+// ended returns the error that matches how the command ended.
 func ended(code int, err error) error {
 	var failed *child.StartError
 	switch {
@@ -145,7 +145,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return cli.Usagef("%q: the id goes into the arguments; the command itself is always the same", command[0])
 	}
 	if _, err := child.Find(command[0]); err != nil {
-		return ended(0, err) // without the program there is no use for a slot
+		return ended(0, err) // without the program, a slot is of no use
 	}
 	o, err := r.options(false, r.fenceAfter)
 	if err != nil {
