@@ -110,7 +110,7 @@ func (r *runner) check() error {
 	}
 	switch {
 	case !slices.Contains(r.restartOn, "id"):
-		// Error: exit code 2: `--restart-on` has no `id`.
+		// Error: exit code 2: `--restart-on` lacks `id`.
 		// Do: use `id,count` or `id`.
 		return cli.Usagef("--restart-on: id cannot be left out, because the old id may be another pod's: use id,count or id")
 	case r.moveDelay < 0:
@@ -141,7 +141,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return err
 	}
 	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) || child.NamesPartitions(command[:1]) {
-		// Error: exit code 2, of `run`: the command's own name takes no placeholder.
+		// Error: exit code 2, of `run`: the command's name must not contain a placeholder.
 		return cli.Usagef("%q: the id goes into the arguments; the command itself is always the same", command[0])
 	}
 	if _, err := child.Find(command[0]); err != nil {

@@ -282,7 +282,7 @@ func (a *agent) server() *serve.Server {
 // release releases the slot, if the pod has one. The work under it must have stopped.
 func (a *agent) release(ctx context.Context, alloc *allocator.Allocator, byItself bool) {
 	if err := alloc.Release(ctx, byItself); err != nil {
-		// Log: the API server did not answer in time at the end.
+		// Log: at the end, the API server did not answer in time.
 		a.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
 	}
 }

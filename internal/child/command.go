@@ -38,7 +38,7 @@ func (e *StartError) Unwrap() error { return e.err }
 func startError(name string, err error) *StartError {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		// Error: exit code 127, of `run`: there is no such command.
-		// Do: write its path, or put it into `PATH`.
+		// Do: give its path, or a name in `PATH`.
 		return &StartError{Code: codeNotFound, err: fmt.Errorf("command %q not found: give its path, or a name in PATH, after \"--\": %w", name, err)}
 	}
 	// Error: exit code 126, of `run`: this machine cannot execute the command.

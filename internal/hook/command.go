@@ -57,7 +57,7 @@ func Parse(line string) (*Command, error) {
 // Find returns an error if the program cannot be found or executed in this container.
 func (c *Command) Find() error {
 	if _, err := exec.LookPath(c.argv[0]); err != nil {
-		// Error: exit code 2: `--drain-exec` or `--fence-exec` names a program that the container of `idalloc watch` does not have.
+		// Error: exit code 2: `--drain-exec` or `--fence-exec` names a program that is missing in the container of `idalloc watch`.
 		// Do: see [drain hooks](operations.md#drain-hooks).
 		return fmt.Errorf("this container has no such program (%w): idalloc's own image has no shell and no programs: copy /idalloc into the workload's image, or the program into idalloc's", err)
 	}

@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Label, with the value "true", asks for the sidecar. It is a label of the pod template.
+// Label is the label of a pod template that asks for the sidecar. Its value is "true".
 const Label = "idalloc.dev/inject"
 
-// Injected marks a template that got the sidecar from this package, and a pod that got it from this package or from the policy. It is an annotation.
+// Injected is the annotation of a template with a sidecar from this package, and of a pod with a sidecar from this package or from the policy.
 const Injected = "idalloc.dev/injected"
 
 // DefaultImage is the sidecar's image if neither Options nor the template names one.

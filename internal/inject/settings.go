@@ -37,7 +37,7 @@ const (
 	requestsKey = prefix + "requests"
 	// Its limits, such as cpu=100m,memory=64Mi. By default it has only a memory limit.
 	limitsKey = prefix + "limits"
-	// AccountKey names the service account for a pod that names none.
+	// AccountKey is the service account for a pod that names none.
 	AccountKey = prefix + "service-account"
 )
 
