@@ -80,7 +80,7 @@ type agent struct {
 	first sync.Once
 	// fail ends the agent with an error.
 	fail context.CancelCauseFunc
-	// leave lets another process of the pod claim ids. It is nil until enter has run.
+	// leave lets another process of the pod claim ids. It is nil if enter has locked nothing.
 	leave func()
 }
 
@@ -111,7 +111,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 	return a, nil
 }
 
-// enter makes this process the only one of its pod that claims ids. The pod's UID must be known.
+// enter makes this process the only one of its pod that claims ids. It does nothing while the pod's UID is unknown.
 func (a *agent) enter(uid types.UID) (err error) {
 	if a.o.Alone && a.leave == nil && uid != "" {
 		a.leave, err = pidlock.Hold(a.o.Allocator.Pod, string(uid))

@@ -27,8 +27,8 @@ type drainer struct {
 	ask func(ctx context.Context, id identity.Identity, stop allocator.Stop) error
 }
 
-// stop implements allocator.Options.Stop. It asks about partitions even if this process has not shown them, because the program may work on them since an
-// earlier process of the pod.
+// stop implements allocator.Options.Stop. It asks about partitions even if this process has not shown them, because an earlier process of the pod may have
+// shown them to the program.
 func (d *drainer) stop(ctx context.Context, stop allocator.Stop) error {
 	if err := d.keepNumber(stop.Number); err != nil {
 		return err
@@ -78,7 +78,7 @@ type fencer struct {
 	lead time.Duration
 	// kill stops the work.
 	kill func(ctx context.Context, id identity.Identity) error
-	// fencing is locked while a fence runs that begin started. begun counts these fences.
+	// fencing is locked while a fence that begin started is running. begun waits for these fences.
 	fencing sync.Mutex
 	begun   sync.WaitGroup
 }

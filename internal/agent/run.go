@@ -155,8 +155,8 @@ func (c Command) onPartitions(o Options) child.OnPartitions {
 	return max(c.OnPartitions, child.RestartOnPartitions)
 }
 
-// begin shows over HTTP that there is no id, because no command runs. The files may still have the id of the previous process. In strict mode they must not,
-// because nothing has watched its deadline since that process ended.
+// begin shows over HTTP that there is no id, because no command runs. The files may still have the id of the previous process. In strict mode begin withdraws
+// it there, because nothing has watched its deadline since that process ended.
 func (c *runWork) begin() {
 	if c.o.FenceAfter > 0 {
 		c.showFenced()

@@ -17,7 +17,7 @@ const (
 	Give     Do = "Give"
 	Arrives  Do = "arrives" // the API server accepts a receipt
 	T3       Do = "T3"
-	Work     Do = "work" // work begins, or goes on under a new process
+	Work     Do = "work" // work begins, or continues under a new process
 	Stop     Do = "stop"
 	Restart  Do = "Restart"
 	Foreign  Do = "foreign" // another writer changes a receipt

@@ -56,7 +56,7 @@ type Recorder struct {
 	Steps int
 
 	seen map[string]*seen
-	// changed holds the Leases whose last writer is another one. Their holders may not act by what these Leases contain.
+	// changed holds the Leases that a writer other than idalloc wrote last. Their holders need not act on that content.
 	changed map[string]bool
 }
 

@@ -87,7 +87,7 @@ func see(o store.Owner) Moment {
 	return m
 }
 
-// lacks reports whether an id is no member.
+// lacks reports whether an id is not a member.
 func (m *Moment) lacks() bool {
 	for id := range m.Count {
 		if _, member := m.Row[id]; !member {
