@@ -61,7 +61,7 @@ func install(program, dir string) (err error) {
 		}
 	}()
 	_, err = io.Copy(out, in)
-	// Every user of the other container may run the copy, and nobody may change it.
+	// Every user of the other container may run the copy, and none may change it.
 	err = errors.Join(err, out.Chmod(0o555), out.Sync(), out.Close())
 	if err != nil {
 		return err

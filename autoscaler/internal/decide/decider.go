@@ -178,8 +178,8 @@ func since(at *time.Time, is bool, now time.Time) time.Duration {
 	return now.Sub(*at)
 }
 
-// fewer returns how long fewer pods were seen to be enough. Time does not count while partitions move, pods begin, or no process looks, because then nobody
-// judges it. One moment counts for at most --max-age, as loads do.
+// fewer returns how long fewer pods were seen to be enough. Time does not count while partitions move, pods begin, or no process looks, because then
+// nothing judges it. One moment counts for at most --max-age, as loads do.
 func (d *Decider) fewer(enough bool, now time.Time) time.Duration {
 	if !enough {
 		d.enough = 0
