@@ -2,14 +2,14 @@ package packing
 
 import "slices"
 
-// bins are pods that are being filled, with the ids from 0 on.
+// bins are pods that are being filled. Their ids begin at 0.
 type bins struct {
 	load
 	lists [][]int // the partitions of each pod, ascending
-	own   []bool  // of each pod: the list is not shared, so it can be changed in place
+	own   []bool  // true for a pod whose list is not shared, so it can be changed in place
 	loads []int64
 	ranks ranks
-	// before are the lists of pods that changed, as they were, while a change may still be undone.
+	// before holds the earlier lists of changed pods, while the change may still be undone.
 	before []change
 	noting bool
 }
@@ -19,8 +19,8 @@ type change struct {
 	list []int
 }
 
-// relieved returns n pods with what they own now, of which each holds at most most, or one partition alone; and the partitions that none of
-// them has, the largest first.
+// relieved returns n pods with what they own now, where each holds at most most, or one partition alone. pool holds the partitions that none of them has, the
+// largest first.
 func (l load) relieved(n int, most int64) (b *bins, pool []int) {
 	b = &bins{load: l, lists: make([][]int, n), own: make([]bool, n), loads: make([]int64, n), ranks: make(ranks, n)}
 	for p, id := range l.owner {
@@ -44,7 +44,7 @@ func (l load) relieved(n int, most int64) (b *bins, pool []int) {
 	return b, pool
 }
 
-// clone returns a copy, which shares the lists.
+// clone returns a copy that shares the lists.
 func (b *bins) clone() *bins {
 	clear(b.own)
 	return &bins{
@@ -67,7 +67,7 @@ func (b *bins) put(p, id int) {
 	b.ranks.change(before, b.rank(id))
 }
 
-// keep leaves only these partitions to a pod.
+// keep removes all partitions but these from a pod.
 func (b *bins) keep(list []int, id int) {
 	before := b.rank(id)
 	b.note(id)
@@ -75,7 +75,7 @@ func (b *bins) keep(list []int, id int) {
 	b.ranks.change(before, b.rank(id))
 }
 
-// note keeps the list of a pod that is about to change, if the change may still be undone.
+// note records the list of a pod that is about to change, if the change may still be undone.
 func (b *bins) note(id int) {
 	if b.noting {
 		b.before = append(b.before, change{id, b.lists[id]})
@@ -98,7 +98,7 @@ func (b *bins) grow(n int) {
 	}
 }
 
-// closed takes the highest pod away and has move move what it had. If that fails, all is as before, but for the ranks and loads.
+// closed removes the highest pod, and move gives its partitions to others. If move fails, everything but the ranks and loads is restored.
 func (b *bins) closed(move func(pool []int) bool) bool {
 	id := len(b.lists) - 1
 	b.ranks.remove(b.rank(id))

@@ -2,14 +2,14 @@ package packing
 
 import "slices"
 
-// scanned is in how many pods room is looked for, from the lightest on.
+// scanned is the number of pods that are searched for room, the lightest first.
 const scanned = 256
 
 // finder is a method of ranks that finds a pod for a size.
 type finder func(r ranks, size, most int64) (id int, ok bool)
 
-// place puts each partition of the pool, the largest first, where find says. Where there is no room, smaller partitions of
-// one pod make room, and are placed in their turn: at most budget in all. It returns false if that does not work out.
+// place puts each partition of the pool, the largest first, into the pod that find returns. If there is no room, smaller partitions of one pod make room and
+// are placed in their turn, with a total load of at most budget. It returns false if that fails.
 func (b *bins) place(pool []int, most, budget int64, find finder) bool {
 	for tries := 2*len(b.lists) + 32; len(pool) > 0; {
 		p := pool[0]
@@ -33,13 +33,13 @@ func (b *bins) place(pool []int, most, budget int64, find finder) bool {
 	return true
 }
 
-// cheapest returns the pod in which the least load, at most budget, has to make room for a size, and what leaves there.
+// cheapest returns the pod in which the least load, at most budget, must make room for a size. leave are the partitions that must leave it.
 func (b *bins) cheapest(size, most, budget int64) (id int, leave []int) {
 	id = none
 	for _, r := range b.ranks[:min(scanned, len(b.ranks))] {
-		need := r.load - max(most-size, 0) // what is larger than most fits only into a pod that has nothing
+		need := r.load - max(most-size, 0) // what is larger than most fits only into an empty pod
 		if need > budget {
-			break // and so it is in the heavier ones
+			break // the heavier ones need even more
 		}
 		smaller := b.smaller(b.lists[r.id], size)
 		if size > most && len(smaller) < len(b.lists[r.id]) || need > b.total(smaller) {

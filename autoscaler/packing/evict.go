@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// few is the number of partitions up to which all sets of them are tried.
+// few is the maximum number of partitions for which all sets are tried.
 const few = 10
 
-// relieve divides the partitions of a pod: what it keeps, so that it holds at most most, or one partition alone; and what leaves.
-// As little load leaves as possible, or almost as little if there are many partitions.
+// relieve divides the partitions of a pod into what stays and what leaves, so that the pod holds at most most, or one partition alone. The load that leaves is
+// the least possible, or nearly if there are many partitions.
 func (l load) relieve(list []int, most int64) (stay, leave []int) {
 	var fit, large []int
 	for _, p := range list {
@@ -31,8 +31,8 @@ func (l load) relieve(list []int, most int64) (stay, leave []int) {
 	return without(fit, leave), slices.Concat(leave, large)
 }
 
-// least returns partitions of the list that are together at least need, and how large they are: as little as possible, or almost as little
-// if there are many. All together must be enough. It may sort the list.
+// least returns partitions of the list whose sum is at least need, and that sum. The sum is the least possible, or nearly if there are many partitions. The
+// whole list must be enough. It may sort the list.
 func (l load) least(list []int, need int64) (sum int64, leave []int) {
 	if len(list) <= few {
 		return l.leastOfAll(list, need)
@@ -40,7 +40,7 @@ func (l load) least(list []int, need int64) (sum int64, leave []int) {
 	return l.leastFound(list, need)
 }
 
-// without returns what is in the list and not in leave.
+// without returns the elements of list that are not in leave.
 func without(list, leave []int) []int {
 	leaving := make(map[int]bool, len(leave))
 	for _, p := range leave {
@@ -55,7 +55,7 @@ func without(list, leave []int) []int {
 	return rest
 }
 
-// leastOfAll tries all sets. Of sets that are as large, one with the fewest partitions is taken.
+// leastOfAll tries all sets. Among sets of equal size, it prefers one with the fewest partitions.
 func (l load) leastOfAll(list []int, need int64) (sum int64, leave []int) {
 	var sums [1 << few]int64
 	best := 0
@@ -75,8 +75,8 @@ func (l load) leastOfAll(list []int, need int64) (sum int64, leave []int) {
 	return sum, leave
 }
 
-// leastFound goes through the partitions, the largest first. It takes each that is not enough together with those taken before. One that is
-// enough would be the last. Of these ends the least is taken.
+// leastFound goes through the partitions, the largest first. It takes a partition if the sum then is still less than need. Any other partition would complete
+// the set; of these sets it returns the one with the least sum.
 func (l load) leastFound(list []int, need int64) (sum int64, leave []int) {
 	l.decreasing(list)
 	var taken []int

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Sums of floats depend on their order, and whether a pod is full must not. So loads are whole numbers here.
+// Sums of floats depend on their order, but whether a pod is full must not. So loads are whole numbers here.
 const (
 	// full is the capacity of a pod.
 	full = 1 << 36
-	// room is what may stand in a pod: rounding must not keep ten tenths out. It is a billionth more.
+	// room is the limit for the load of a pod. It is a billionth above full, so that rounding does not keep ten tenths out.
 	room = full + full>>30
 )
 
 // none is the pod of a partition that no pod owns.
 const none = -1
 
-// load is what there is to pack.
+// load is what Pack has to pack.
 type load struct {
 	sizes []int64 // of each partition, with its margin
 	owner []int   // of each partition: the id that owns it, or none
@@ -32,7 +32,7 @@ func loadOf(in Input) load {
 		l.sum += l.sizes[p]
 	}
 	ids := in.Owners.IDs()
-	for _, id := range slices.Backward(ids) { // the lowest last, because it counts
+	for _, id := range slices.Backward(ids) { // the lowest last, because it takes precedence
 		if id < 0 || id >= max(len(in.Speeds), in.Min) {
 			continue // more pods than that are never needed
 		}
@@ -45,7 +45,7 @@ func loadOf(in Input) load {
 	return l
 }
 
-// Fits reports whether one pod works off partitions whose sizes are together so much.
+// Fits reports whether one pod works off partitions with this total size.
 func Fits(size int64) bool { return size <= room }
 
 // Size returns the load of a partition, with its margin, as a whole number.
@@ -54,7 +54,7 @@ func (in Input) Size(p int) int64 {
 	return sizeOf((cleaned(in.Speeds[p])+cleaned(in.Margin))/cleaned(in.Capacity), largest)
 }
 
-// cleaned returns a number that is not negative.
+// cleaned returns f, or 0 if f is negative or not a number.
 func cleaned(f float64) float64 {
 	if f > 0 {
 		return f
@@ -73,7 +73,7 @@ func sizeOf(part float64, largest int64) int64 {
 	return largest
 }
 
-// used returns the number of ids up to the highest that owns a partition.
+// used returns one more than the highest id that owns a partition.
 func (l load) used() int {
 	n := 0
 	for _, id := range l.owner {
@@ -82,7 +82,7 @@ func (l load) used() int {
 	return n
 }
 
-// decreasing sorts partitions by size, the largest first. Of two that are as large, the lower number comes first.
+// decreasing sorts partitions by size, the largest first. Of two with the same size, the lower number comes first.
 func (l load) decreasing(partitions []int) { slices.SortFunc(partitions, l.bySize) }
 
 func (l load) bySize(p, q int) int {
@@ -103,7 +103,7 @@ func (l load) oversized() []int {
 	return large
 }
 
-// total returns how large partitions are together.
+// total returns the total size of partitions.
 func (l load) total(partitions []int) int64 {
 	sum := int64(0)
 	for _, p := range partitions {

@@ -6,12 +6,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// LowerBound returns a number of pods that every packing needs at least. Fewer are not always enough, and Max does not matter.
+// LowerBound returns a number of pods below which no packing is possible. A packing may need more. Max is ignored.
 func LowerBound(in Input) int { return max(loadOf(in).bound(), in.Min, 0) }
 
-// bound is the bound L2 of Martello and Toth. Partitions that are larger than half a pod have a pod each. What the others need is their
-// sum, less what is free in these pods. But some of them have no room for a partition as large as the smallest one that is counted. So
-// the bound is the best over all such sizes.
+// bound is the bound L2 of Martello and Toth. Partitions that are larger than half a pod need one pod each. The others need their sum, less what is free in
+// these pods. But some of these pods have no room for a partition as large as the smallest one counted. So the bound is the best over all such sizes.
 func (l load) bound() int {
 	sizes := slices.Sorted(slices.Values(l.sizes))
 	slices.Reverse(sizes)
@@ -20,7 +19,7 @@ func (l load) bound() int {
 		half++
 	}
 	best := max(half, min(1, len(sizes)))
-	alone := half // so many of the large ones have no room
+	alone := half // number of large ones without room
 	small, free := int64(0), int64(0)
 	for i := half; i <= len(sizes); i++ {
 		least := int64(0)
@@ -39,8 +38,8 @@ func (l load) bound() int {
 	return best
 }
 
-// Moved returns the speed of the partitions that have another owner after than before. Those that had none before do not count.
-// Divided by the capacity of a pod, it is the rebalance cost R of arXiv 2206.11170.
+// Moved returns the speed of the partitions whose owner changes from before to after. Partitions without an owner before do not count. Divided by the capacity
+// of a pod, it is the rebalance cost R of arXiv 2206.11170.
 func Moved(speeds []float64, before, after placement.Owners) float64 {
 	sum := 0.0
 	for _, id := range before.IDs() {

@@ -7,19 +7,18 @@ import (
 )
 
 const (
-	// spare is what a pod keeps free when it takes over from one that is closed: a fiftieth. So a pod is not closed now and opened
-	// a moment later.
+	// spare is what a pod keeps free when it takes over from a closed pod: a fiftieth. So a pod is not closed now and opened a moment later.
 	spare = full / 50
-	// worth is how much may move to make room for what a closed pod had, in capacities of a pod, for each pod above the lower bound
-	// and as a part of it. A twentieth above it, one capacity may move; at twice the bound, twenty. Nearly every pod can be closed if enough
-	// changes places: without a limit more moves than with the paper's Modified Worst Fit (arXiv 2206.11170). With none displaced 15 to
-	// 19 % more pods stay, and a fixed limit of one capacity gets stuck 28 % above the bound. This one depends on the present alone, so a controller that has just started packs alike.
+	// worth limits how much may move to make room for what a closed pod had: this many capacities, times the fraction of pods above the lower bound. At a
+	// twentieth above, one capacity may move; at twice the bound, twenty. Nearly every pod can be closed if enough changes places: without a limit there would
+	// be more moves than with the paper's Modified Worst Fit (arXiv 2206.11170). If nothing may be displaced, 15 to 19 % more pods stay. A fixed limit of one
+	// capacity gets stuck 28 % above the bound. This limit depends only on the present, so a controller that has just started packs alike.
 	worth = 20
-	// unlimited is more than there can be to move.
+	// unlimited is more than can ever move.
 	unlimited = math.MaxInt64 / 2
 )
 
-// Pack packs. The documentation of the package says how.
+// Pack packs partitions into pods. The package documentation explains how.
 func Pack(in Input) Packing {
 	l := loadOf(in)
 	for {
@@ -31,7 +30,7 @@ func Pack(in Input) Packing {
 	}
 }
 
-// pack packs once. settled says that what it returns would be packed the same way again.
+// pack packs once. settled is true if the result would be packed the same way again.
 func (l load) pack(in Input) (b *bins, settled bool) {
 	bound := l.bound()
 	least := max(in.Min, bound, 0)
@@ -50,7 +49,7 @@ func (l load) pack(in Input) (b *bins, settled bool) {
 	return b, settled
 }
 
-// grown returns n pods, of which none holds too much, or as many more as it takes. It returns nil if that is more than most.
+// grown returns n pods that do not hold too much, or more if needed. It returns nil if it needs more than most.
 func (l load) grown(n, most int) *bins {
 	b, pool := l.relieved(n, room)
 	kept := b.clone()
@@ -74,7 +73,7 @@ func (l load) grown(n, most int) *bins {
 	return b
 }
 
-// spread puts each partition into the lightest pod. It returns false if one does not fit. Light pods take what grows later.
+// spread puts each partition into the lightest pod, because light pods have room for growth. It returns false if one does not fit.
 func (b *bins) spread(pool []int) bool {
 	for _, p := range pool {
 		id, ok := b.ranks.worst(b.sizes[p], room)
@@ -86,7 +85,7 @@ func (b *bins) spread(pool []int) bool {
 	return true
 }
 
-// shrink closes the highest pod, as long as what it has fits elsewhere.
+// shrink closes the highest pod while its partitions fit elsewhere.
 func (b *bins) shrink(least, bound int) {
 	for n := len(b.lists); n > least; n-- {
 		budget := int64(full) / int64(max(bound, 1)) * int64(n-bound) * worth
@@ -96,7 +95,7 @@ func (b *bins) shrink(least, bound int) {
 	}
 }
 
-// owners returns who has each partition.
+// owners returns the owner of each partition.
 func (b *bins) owners() []int {
 	owner := make([]int, len(b.sizes))
 	for id, list := range b.lists {
@@ -119,7 +118,7 @@ func (b *bins) same() bool {
 	return true
 }
 
-// packing returns the finished packing, of which pods lists the partitions of each id.
+// packing returns the finished packing. pods lists the partitions of each id.
 func (l load) packing(pods [][]int) Packing {
 	p := Packing{Owners: make(placement.Owners, len(pods)), Pods: len(pods), Oversized: l.oversized()}
 	for id, partitions := range pods {

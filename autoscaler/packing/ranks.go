@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ranks are pods, the lightest first. Of pods that are as light, the one with fewer partitions comes first, and then the lower id.
+// ranks are pods, the lightest first. Of pods with equal load, the one with fewer partitions comes first, then the lower id.
 type ranks []rank
 
 type rank struct {
@@ -39,7 +39,7 @@ func (r *ranks) remove(n rank) {
 	*r = slices.Delete(*r, i, i+1)
 }
 
-// change replaces a rank. Only those between its old and its new place shift.
+// change replaces a rank. Only the ranks between its old and its new place shift.
 func (r ranks) change(from, to rank) {
 	i, j := r.find(from), r.find(to)
 	if j > i {
@@ -51,7 +51,7 @@ func (r ranks) change(from, to rank) {
 	r[j] = to
 }
 
-// worst returns the lightest pod, if size fits there.
+// worst returns the lightest pod, if size fits into it.
 func (r ranks) worst(size, most int64) (id int, ok bool) {
 	if len(r) == 0 || r[0].count > 0 && r[0].load+size > most {
 		return none, false
@@ -59,11 +59,11 @@ func (r ranks) worst(size, most int64) (id int, ok bool) {
 	return int(r[0].id), true
 }
 
-// best returns the fullest pod in which size fits.
+// best returns the fullest pod into which size fits.
 func (r ranks) best(size, most int64) (id int, ok bool) {
 	i := r.find(rank{load: most - size + 1})
 	if i == 0 {
-		return r.worst(size, most) // a pod that has nothing takes whatever comes
+		return r.worst(size, most) // an empty pod takes a partition of any size
 	}
 	return int(r[r.find(rank{load: r[i-1].load})].id), true
 }

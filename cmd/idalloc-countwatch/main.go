@@ -1,9 +1,9 @@
-// Command idalloc-countwatch ends with exit code 42 when a file shows another count than before. A container restart rule for that code restarts all
-// containers of the pod. It is a native sidecar of pods with the annotation idalloc.dev/on-count-change: restart, and needs no token.
+// Command idalloc-countwatch exits with code 42 when a file shows a new count. A container restart rule for that code then restarts all containers of the pod.
+// It is a native sidecar of pods with the annotation idalloc.dev/on-count-change: restart, and needs no token.
 //
 //	idalloc-countwatch FILE SEEN
 //
-// FILE is in a volume of the downward API. SEEN is in an emptyDir, and has the count that the pod's containers started with.
+// FILE is in a volume of the downward API. SEEN is in an emptyDir, and holds the count with which the pod's containers started.
 package main
 
 import (
@@ -24,12 +24,12 @@ import (
 const (
 	// restart is the exit code of the container restart rule.
 	restart = 42
-	// least is the time between two restarts. Kubernetes has no back-off for a restart of all containers.
+	// least is the minimum time between two restarts. Kubernetes has no back-off for a restart of all containers.
 	least = 10 * time.Second
 )
 
 func main() {
-	runtime.GOMAXPROCS(1) // each processor of Go's runtime has caches of its own
+	runtime.GOMAXPROCS(1) // each processor of Go's runtime has its own caches
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, os.Interrupt) // the first process of a container has no default for SIGTERM
 	const usage = "Usage: idalloc-countwatch FILE SEEN"
@@ -53,7 +53,7 @@ func end(message string, code int) {
 	os.Exit(code)
 }
 
-// watch blocks until the containers are to start again, and returns the count before and the new one. It returns no count if it is stopped.
+// watch blocks until the containers should restart, and returns the old and the new count. If it is stopped, it returns no count.
 func watch(file, path, started string, stop <-chan os.Signal) (was, is string, err error) {
 	news, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -91,15 +91,15 @@ func watch(file, path, started string, stop <-chan os.Signal) (was, is string, e
 	}
 }
 
-// seen is the count that the containers of the pod started with, and since when that is known.
+// seen is the count with which the pod's containers started, and the time since when it is known.
 type seen struct {
 	count string
 	at    time.Time
 }
 
-// due reports whether the containers are to start again, or after which time to ask again. 0 is when the file changes.
+// due reports whether the containers should restart now, or how long to wait before the next check. With 0, wait until the file changes.
 //
-// What this container itself started with does not count: if it alone was restarted, the other containers may have an older count.
+// The count with which this container itself started does not matter: if only this container was restarted, the others may have an older count.
 func (s seen) due(count string, now time.Time) (due bool, left time.Duration) {
 	if count == "" || s.count == "" || count == s.count {
 		return false, 0
@@ -108,8 +108,8 @@ func (s seen) due(count string, now time.Time) (due bool, left time.Duration) {
 	return left <= 0, max(0, left)
 }
 
-// recall reads what note wrote. If there is nothing yet, the pod is new: its other containers start after this one, with its count or a later one. The file
-// may be older or newer than that.
+// recall reads what note wrote. If there is nothing yet, the pod is new: its other containers start after this one, with its count or a later one. The file may
+// be older or newer than that.
 func recall(path, started, count string) (seen, error) {
 	info, err := os.Stat(path) //nolint:gosec // the pod says which
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +131,7 @@ func recall(path, started, count string) (seen, error) {
 	return seen{text, info.ModTime()}, err
 }
 
-// note writes the count before the process ends: the next process runs beside containers that started with it or with a later one.
+// note writes the count before the process exits: the next process runs next to containers that started with this count or a later one.
 func note(path, count string) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, []byte(count), 0o600); err != nil { //nolint:gosec // the same
@@ -140,7 +140,7 @@ func note(path, count string) error {
 	return os.Rename(next, path) //nolint:gosec // the same
 }
 
-// read returns the count of a file, empty if it has none.
+// read returns the count in a file, or "" if it has none.
 func read(path string) (string, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the pod says which
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +149,7 @@ func read(path string) (string, error) {
 	return number(string(text)), err
 }
 
-// number returns the text if it is a count, and empty otherwise.
+// number returns the text if it is a count, otherwise "".
 func number(text string) string {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.Atoi(text); err != nil || n < 0 {

@@ -10,20 +10,20 @@ import (
 	"github.com/idalloc/idalloc/internal/hook"
 )
 
-// The values of --drain and --drain-timeout-action.
+// Values of --drain and --drain-timeout-action.
 const (
 	drainHTTP  = "http"
 	actionKeep = "keep"
 	actionGive = "give"
 )
 
-// rolloutHelp is a part of the help of both init and watch.
+// rolloutHelp is part of the help of init and watch.
 const rolloutHelp = `In a rolling update with maxUnavailable: 0 a new pod waits for the slot of an
 old one, and Kubernetes waits for the new pod. Set maxSurge: 0 and
 maxUnavailable: 1, or give "idalloc watch" a drain hook: then an old pod hands
 its slot over.`
 
-// drainFlags say how watch learns that the work under an id has stopped.
+// drainFlags configure how watch learns that the work under an id has stopped.
 type drainFlags struct {
 	mode, exec string
 	timeout    time.Duration

@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 )
 
-// errInitFence refuses strict mode. To ignore the flag would be wrong, because the user relies on it.
+// errInitFence refuses strict mode. Ignoring the flag would be wrong, because the user relies on it.
 // Error: exit code 2: `init` cannot withdraw an id.
 // Do: use `idalloc run`, a linked program, or `watch --fence-exec` for strict mode.
 var errInitFence = cli.Usagef("--fence-after: init has no strict mode, because it exits and the files that it leaves cannot expire: use idalloc run, a program that links idalloc, or idalloc watch with --fence-exec as a native sidecar without init")

@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 )
 
-// installed is the name that the copy has, whatever this program is called.
+// installed is the name of the copy, independent of this program's name.
 const installed = "idalloc"
 
 func newInstall() *cobra.Command {
@@ -44,7 +44,7 @@ appears in one step, and an earlier copy may run meanwhile.`,
 	}
 }
 
-// install copies a program into dir. On error dir is as it was.
+// install copies a program into dir. After an error, dir is unchanged.
 func install(program, dir string) (err error) {
 	in, err := os.Open(program) //nolint:gosec // this very program
 	if err != nil {
@@ -61,7 +61,7 @@ func install(program, dir string) (err error) {
 		}
 	}()
 	_, err = io.Copy(out, in)
-	// Each user of the other container may run the copy and not change it.
+	// Every user of the other container may run the copy, and none may change it.
 	err = errors.Join(err, out.Chmod(0o555), out.Sync(), out.Close())
 	if err != nil {
 		return err

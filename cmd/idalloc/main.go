@@ -1,4 +1,4 @@
-// Command idalloc gives every replica of a workload an id of its own. See idalloc --help.
+// Command idalloc gives every replica of a workload its own id. See idalloc --help.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// statusError ends the program with an exit code of its own. err is nil if there is no message.
+// statusError ends the program with a given exit code. err is nil if there is no message.
 type statusError struct {
 	code int
 	err  error

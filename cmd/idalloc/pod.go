@@ -14,10 +14,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
 
-// errNoDir means that a command has no directory to publish in.
+// errNoDir means that a command has no directory in which to publish.
 var errNoDir = cli.Usagef("--dir is empty: name the directory that the containers of the pod share, by default /var/run/idalloc")
 
-// inPod are the flags of the commands that act for a pod.
+// inPod holds the flags of the commands that act for a pod.
 type inPod struct {
 	*global
 	podName, podNamespace, podUID string
@@ -34,12 +34,12 @@ func (p *inPod) bind(cmd *cobra.Command) {
 	f.DurationVar(&p.timeout, "timeout", 0, "time to wait for a slot, then exit code 3; 0 is no limit")
 }
 
-// bindPartitions adds the flag that says that the program works on partitions.
+// bindPartitions adds the flag --partitions: the program works on partitions.
 func bindPartitions(f *pflag.FlagSet, on *bool) {
 	f.BoolVar(on, partitionsFlag, false, "the program works on partitions [IDALLOC_WITH_PARTITIONS]")
 }
 
-// uid returns the pod's UID, or an empty text if it is not given.
+// uid returns the pod's UID, or "" if it is not given.
 func (p *inPod) uid() string { return cmp.Or(p.podUID, os.Getenv("POD_UID")) }
 
 // options returns the common options of init, watch and run. With needsDir, it refuses an empty --dir.

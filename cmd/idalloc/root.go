@@ -30,7 +30,7 @@ A flag on the command line wins.
 Exit codes: 0 done; 1 error; 2 usage; 3 no slot within --timeout; 4 forbidden by
 RBAC. "idalloc run" exits with the code of its command.`
 
-// global holds the flags that every command has.
+// global holds the flags that all commands have.
 type global struct {
 	connect.Flags
 	log cli.Log
@@ -57,12 +57,12 @@ func newRoot() *cobra.Command {
 		commands.NewVersion("idalloc", version, p.Formats))
 	cli.Program(root, version)
 	for _, f := range []*pflag.Flag{root.PersistentFlags().Lookup("token"), get.Flags().Lookup(partitionsFlag)} {
-		f.Usage += " [" + environment(f) + "]" // not by the rule
+		f.Usage += " [" + environment(f) + "]" // not derived by the rule
 	}
 	return root
 }
 
-// connect returns a Store for this fence-after, and the namespace that the flags or the kubeconfig name.
+// connect returns a Store for this fence-after, and the namespace from the flags or the kubeconfig.
 func (g *global) connect(fenceAfter time.Duration) (s *store.Store, namespace string, err error) {
 	config, namespace, err := g.Config()
 	if err != nil {
@@ -76,8 +76,8 @@ func (g *global) connect(fenceAfter time.Duration) (s *store.Store, namespace st
 // partitionsFlag is the flag --partitions of several commands.
 const partitionsFlag = "partitions"
 
-// environment returns the environment variable of a flag. IDALLOC_PARTITIONS and IDALLOC_TOKEN are what idalloc tells a program, in which
-// idalloc may be called.
+// environment returns the environment variable of a flag. IDALLOC_PARTITIONS and IDALLOC_TOKEN get other names, because idalloc sets these for a program, which
+// may itself call idalloc.
 func environment(f *pflag.Flag) string {
 	switch f.Name {
 	case partitionsFlag:

@@ -27,12 +27,12 @@ type runner struct {
 	stopTimeout time.Duration
 	fenceAfter  time.Duration
 	moveDelay   time.Duration
-	// partitions and onPartitions are the flags of the same names.
+	// partitions and onPartitions are the flags with the same names.
 	partitions   bool
 	onPartitions string
 }
 
-// The values of --on-partitions.
+// Values of --on-partitions.
 const (
 	onPartitionsRestart = "restart"
 	onPartitionsSignal  = "signal"
@@ -96,7 +96,7 @@ standard error begins with "error:".`,
 	return cmd
 }
 
-// check returns a usage error.
+// check returns a usage error if a flag is invalid.
 func (r *runner) check() error {
 	for _, what := range r.restartOn {
 		if what != "id" && what != "count" {
@@ -110,7 +110,7 @@ func (r *runner) check() error {
 	}
 	switch {
 	case !slices.Contains(r.restartOn, "id"):
-		// Error: exit code 2: `--restart-on` has no `id`.
+		// Error: exit code 2: `--restart-on` lacks `id`.
 		// Do: use `id,count` or `id`.
 		return cli.Usagef("--restart-on: id cannot be left out, because the old id may be another pod's: use id,count or id")
 	case r.moveDelay < 0:
@@ -123,7 +123,7 @@ func (r *runner) check() error {
 	return nil
 }
 
-// ended returns the error for the way in which the command ended.
+// ended returns the error that matches how the command ended.
 func ended(code int, err error) error {
 	var failed *child.StartError
 	switch {
@@ -141,11 +141,11 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return err
 	}
 	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) || child.NamesPartitions(command[:1]) {
-		// Error: exit code 2, of `run`: the command's own name takes no placeholder.
+		// Error: exit code 2, of `run`: the command's name must not contain a placeholder.
 		return cli.Usagef("%q: the id goes into the arguments; the command itself is always the same", command[0])
 	}
 	if _, err := child.Find(command[0]); err != nil {
-		return ended(0, err) // without the program there is no use for a slot
+		return ended(0, err) // without the program, a slot is of no use
 	}
 	o, err := r.options(false, r.fenceAfter)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 )
 
-// newRun has nothing but a sentence where no pods run: on a person's machine.
+// newRun returns a command that only explains that it needs Linux: no pods run on this system.
 func newRun(*global) *cobra.Command {
 	return &cobra.Command{
 		Use:                "run",

@@ -7,20 +7,19 @@ import (
 )
 
 const (
-	// terminationLog is the default of a container's terminationMessagePath. The kubelet reads the container's last message
-	// there.
+	// terminationLog is the default terminationMessagePath of a container, from which the kubelet reads the container's last message.
 	terminationLog = "/dev/termination-log"
 	// maxTermination is the number of bytes that the kubelet reads.
 	maxTermination = 4096
 )
 
-// inContainer marks the commands that a container runs as its program. "idalloc get" at a shell is none of them.
+// inContainer marks the commands that containers run as their program. "idalloc get" in a shell is not one of them.
 const inContainer = "idalloc.dev/in-container"
 
 func marked() map[string]string { return map[string]string{inContainer: "yes"} }
 
-// leaveWord writes why the command failed to the termination log, which kubectl describe shows. It does not create the file,
-// because no kubelet reads a file that the kubelet has not created. It ignores errors.
+// leaveWord writes the reason for the command's failure to the termination log; kubectl describe shows it. It does not create the file, because no kubelet
+// reads a file that it has not created. It ignores errors.
 func leaveWord(path string, cmd *cobra.Command, err error) {
 	if cmd == nil || cmd.Annotations[inContainer] == "" || err == nil || err.Error() == "" {
 		return

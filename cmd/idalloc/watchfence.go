@@ -22,7 +22,7 @@ func (f *fenceFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.exec, "fence-exec", "", "strict mode: command that stops the work at once")
 }
 
-// check returns the command of --fence-exec, nil if strict mode is off, or a usage error.
+// check returns the command of --fence-exec, or nil if strict mode is off. The error is a usage error.
 func (f *fenceFlags) check() (*hook.Command, error) {
 	switch {
 	case f.after == 0 && f.exec == "":
@@ -33,7 +33,7 @@ func (f *fenceFlags) check() (*hook.Command, error) {
 		return nil, cli.Usagef("--fence-after %s: use %s to %s, or 0 to turn strict mode off", f.after, allocator.MinFenceAfter, assignment.MaxFenceAfter)
 	case f.exec == "":
 		// Error: exit code 2: `--fence-after` needs a way to stop the work.
-		// Do: give `--fence-exec`, too.
+		// Do: also set `--fence-exec`.
 		return nil, cli.Usagef("--fence-after: strict mode has to stop the work, which watch by itself cannot: name a command that stops it with --fence-exec, or use idalloc run, or a program that links idalloc")
 	}
 	return parseHook("--fence-exec", f.exec)

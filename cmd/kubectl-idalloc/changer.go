@@ -34,7 +34,7 @@ func (c *changer) check() error {
 	return c.Check()
 }
 
-// stores returns what a request says of a dry run.
+// stores returns the dryRun values of a request.
 func (c *changer) stores() []string {
 	if c.dryRun == "server" {
 		return []string{metav1.DryRunAll}
@@ -51,7 +51,7 @@ func say(errs io.Writer, notes []string) error {
 	return nil
 }
 
-// print says what was done to objects, or prints them.
+// print reports what was done to the objects, or prints the objects.
 func (c *changer) print(out io.Writer, operation string, objects []*unstructured.Unstructured) error {
 	if c.ForPeople() {
 		operation += map[string]string{"client": " (dry run)", "server": " (server dry run)"}[c.dryRun]

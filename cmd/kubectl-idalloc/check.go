@@ -58,7 +58,7 @@ func runCheck(cmd *cobra.Command, g *global, out *commands.Output) error {
 	}
 	if parts := check.BrokenParts(rows); len(parts) > 0 {
 		// Error: exit code 1: `kubectl idalloc check` found a part that is missing or broken.
-		// Do: do what the column DETAIL says.
+		// Do: follow the column DETAIL.
 		return fmt.Errorf("not in order: %s; see above", strings.Join(parts, ", "))
 	}
 	return nil

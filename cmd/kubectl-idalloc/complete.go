@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// completionTime bounds how long a shell waits.
+// completionTime limits how long a shell waits.
 const completionTime = 5 * time.Second
 
 // finder returns workloads of some kinds.
@@ -92,7 +92,7 @@ func names(ctx context.Context, s *store.Store, of schema.GroupVersionResource, 
 
 // completeFlags completes the values of the flags that all commands have.
 func (g *global) completeFlags(root *cobra.Command) {
-	// Registering fails only for a flag that there is not.
+	// RegisterFlagCompletionFunc fails only for a flag that does not exist.
 	_ = root.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		s, _, err := g.connect()
 		if err != nil {

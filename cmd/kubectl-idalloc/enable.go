@@ -108,7 +108,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	return e.print(out, "applied", done)
 }
 
-// shares says which other workloads the account may write already. It says nothing if it may not look.
+// shares warns about other workloads that the account may already write. It returns nothing if it may not read that.
 func shares(ctx context.Context, s *store.Store, namespace string, plan enable.Plan) []string {
 	read := func(resource string) (all []unstructured.Unstructured) {
 		gvr := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
@@ -121,7 +121,7 @@ func shares(ctx context.Context, s *store.Store, namespace string, plan enable.P
 	return plan.Shared(read("rolebindings"), read("roles"))
 }
 
-// cautions says what the user should know before the workload rolls.
+// cautions returns what the user should know before the workload rolls.
 func cautions(ctx context.Context, s *store.Store, owner store.Owner) []string {
 	var notes []string
 	bindings := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}
@@ -134,7 +134,7 @@ func cautions(ctx context.Context, s *store.Store, owner store.Owner) []string {
 	return notes
 }
 
-// apply applies an object, or returns it as it is if nothing is to be sent.
+// apply applies an object. If nothing should be sent, it returns the object unchanged.
 func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if e.dryRun == "client" {
 		return o, nil

@@ -100,7 +100,7 @@ func (l *lister) list(ctx context.Context, t commands.Targets, o *commands.Outpu
 	return errors.Join(o.Table(out, columns, rows), failed)
 }
 
-// summary returns the row of a workload in the list.
+// summary returns a workload's row of the list.
 func summary(ref store.Ref, v inspect.View) []string {
 	held, changing, dead := 0, 0, 0
 	for _, s := range v.Slots {

@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/internal/inject"
 )
 
-// image is the sidecar's unless --image names another. A release's linker sets it to what was released, with its digest.
+// image is the default of --image. A release's linker sets it to the released image with its digest.
 var image = inject.DefaultImage //nolint:gochecknoglobals // the linker sets no constant
 
 type injectCommand struct {
@@ -77,7 +77,7 @@ func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	return err
 }
 
-// asks says how a workload asks for what --by names.
+// asks describes how a workload asks for what --by selects.
 func (i *injectCommand) asks() string {
 	const sidecar, controller = inject.Label + `: "true"`, inject.AssignLabel + ": " + inject.ByController
 	switch i.options.By {

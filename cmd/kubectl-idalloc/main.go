@@ -1,7 +1,7 @@
-// Command kubectl-idalloc is the kubectl plugin: what people need of idalloc, and pods do not. See kubectl idalloc --help.
+// Command kubectl-idalloc is the kubectl plugin. It contains what people need and pods do not. See kubectl idalloc --help.
 //
-// It is a program of its own, so that the one in pods imports none of this. Both take what they show from internal/inspect. It links cli-runtime's
-// printers and no other part of it, because genericclioptions would bring kustomize.
+// It is a separate program, so that the one in pods imports none of this. Both get what they show from internal/inspect. Of cli-runtime it links only the
+// printers, because genericclioptions would bring in kustomize.
 package main
 
 import (
@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	stderr = sanitise.Writer(stderr)
 	cmd.SetErr(stderr)
 	for _, c := range cmd.Commands() {
-		if c.Name() != "inject" && c.Name() != "top" { // manifests keep their bytes, and top looks for a terminal itself
+		if c.Name() != "inject" && c.Name() != "top" { // manifests keep their bytes, and top checks for a terminal itself
 			c.SetOut(sanitise.Writer(stdout))
 		}
 	}

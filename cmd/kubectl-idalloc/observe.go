@@ -73,7 +73,7 @@ func (o *observer) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// look shows the observer the log, the cluster as it is, or the cluster until ctx ends.
+// look shows the observer the log, the current cluster, or the cluster until ctx ends.
 func (o *observer) look(ctx context.Context, watched *observe.Observer) error {
 	if o.log != "" {
 		file, err := os.Open(o.log)
@@ -107,7 +107,7 @@ func (o *observer) look(ctx context.Context, watched *observe.Observer) error {
 	return nil
 }
 
-// violations serves how many steps were not allowed, by rule.
+// violations serves the number of steps that the protocol does not allow, by rule.
 func violations(watched *observe.Observer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		found := watched.Findings()

@@ -11,14 +11,14 @@ import (
 	"github.com/idalloc/idalloc/internal/commands"
 )
 
-// The formats that this program has beside those of idalloc.
+// Formats that this program has in addition to those of idalloc.
 const (
 	named      = "name"
 	jsonPath   = "jsonpath="
 	goTemplate = "go-template="
 )
 
-// formats are kubectl's.
+// formats returns kubectl's formats.
 func formats() commands.Formats {
 	return commands.Formats{Names: []string{"json", "yaml", named, jsonPath, goTemplate}, Printer: func(name, template string) (commands.Printer, error) {
 		p, err := resourcePrinter(name, template)
@@ -40,7 +40,7 @@ func resourcePrinter(name, template string) (printers.ResourcePrinter, error) {
 	return &printers.NamePrinter{}, nil
 }
 
-// printItems prints items: each as it is, or all as a list.
+// printItems prints items, each by itself or all as a list.
 func printItems(w io.Writer, p printers.ResourcePrinter, format string, list bool, items []commands.Item) error {
 	all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 	for _, i := range items {
@@ -67,7 +67,7 @@ func printItems(w io.Writer, p printers.ResourcePrinter, format string, list boo
 	return nil
 }
 
-// about returns the object that an item is about.
+// about returns the object of an item.
 func about(i commands.Item) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: i.About.APIVersion, Kind: i.About.Kind},
@@ -75,7 +75,7 @@ func about(i commands.Item) *metav1.PartialObjectMetadata {
 	}
 }
 
-// object returns an item's data in the shape of a Kubernetes object.
+// object returns an item's data as a Kubernetes object.
 func object(i commands.Item) (*unstructured.Unstructured, error) {
 	if u, is := i.Data.(*unstructured.Unstructured); is {
 		return u, nil

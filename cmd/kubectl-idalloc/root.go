@@ -22,7 +22,7 @@ workloads for idalloc.
 Exit codes: 0 done; 1 error, or verify or check found something; 2 usage; 4
 forbidden by RBAC.`
 
-// global holds the flags that every command has. They are those of kubectl, so the commands' own help does not list them.
+// global holds the flags that all commands have. They are kubectl's, so the commands' own help does not list them.
 type global struct{ connect.Flags }
 
 func newRoot() *cobra.Command {
@@ -42,19 +42,19 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// program returns the program for the commands that idalloc has, too.
+// program returns the program for the commands that idalloc also has.
 func (g *global) program() commands.Program {
 	log := func() (logr.Logger, error) { return klog.Background(), nil }
 	return commands.Program{Name: "kubectl idalloc", Connect: g.connect, Log: log, Formats: formats()}
 }
 
-// ofUsers completes a command's arguments: workloads that use idalloc.
+// ofUsers makes a command complete its arguments with workloads that use idalloc.
 func (g *global) ofUsers(cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgsFunction = g.completeUsers
 	return cmd
 }
 
-// connect returns a Store, and the namespace that the flags or the kubeconfig name.
+// connect returns a Store, and the namespace from the flags or the kubeconfig.
 func (g *global) connect() (s *store.Store, namespace string, err error) {
 	config, namespace, err := g.Config()
 	if err != nil {

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// seen are the rows that were shown last, by their first cell.
+// seen holds the rows of the last output, by their first cell.
 type seen map[string]string
 
-// differ returns the numbers of the rows that are new or have changed, and the first cells of those that are no more, in their order. It
-// remembers the rows.
+// differ returns the indices of rows that are new or have changed, and the first cells of rows that are gone, in order. It remembers the rows.
 func (s seen) differ(rows [][]string) (fresh []int, gone []string) {
 	now := seen{}
 	for k, row := range rows {
@@ -30,7 +29,7 @@ func (s seen) differ(rows [][]string) (fresh []int, gone []string) {
 	return fresh, gone
 }
 
-// keyed returns the rows with a cell before the others that no two have. Rows of paused pods name no partitions.
+// keyed returns the rows with a unique cell put first. Rows of paused pods name no partitions.
 func keyed(rows [][]string) [][]string {
 	all := make([][]string, 0, len(rows))
 	for _, row := range rows {

@@ -94,7 +94,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	for {
 		scenes, err := look(ctx, s, namespace, t.selector, named)
 		if ctx.Err() != nil {
-			return nil // a signal ends the command, which is no error
+			return nil // a signal ends the command; that is no error
 		}
 		if err != nil && !store.Temporary(err) {
 			return err
@@ -108,13 +108,13 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changed: // never, without names: that would need a watch of all pods of the namespace
+		case <-changed: // never without names: that would need a watch of all pods of the namespace
 		case <-tick.C():
 		}
 	}
 }
 
-// scene is a workload at one moment.
+// scene is the state of a workload at one moment.
 type scene struct {
 	ref        store.Ref
 	slots      inspect.View
@@ -148,7 +148,7 @@ func look(ctx context.Context, s *store.Store, namespace, selector string, named
 	return scenes, nil
 }
 
-// screen draws on a terminal.
+// screen returns a function that draws on a terminal.
 func screen(file *os.File) func(time.Time, []scene) error {
 	return func(now time.Time, scenes []scene) error {
 		var b bytes.Buffer
@@ -159,14 +159,14 @@ func screen(file *os.File) func(time.Time, []scene) error {
 		if _, height, err := term.GetSize(int(file.Fd())); err == nil {
 			frame = cut(frame, height-1)
 		}
-		// Lines that are too long end at the edge. What was there is overwritten and not cleared before, which would flicker.
+		// The terminal cuts long lines at its edge. Lines are overwritten without clearing them first, which would flicker.
 		frame = bytes.ReplaceAll(frame, []byte("\n"), []byte("\x1b[K\n"))
 		_, err := file.Write(slices.Concat([]byte("\x1b[?7l\x1b[H"), frame, []byte("\x1b[J\x1b[?7h")))
 		return err
 	}
 }
 
-// cut returns the first lines.
+// cut returns the first lines of a text.
 func cut(text []byte, lines int) []byte {
 	for k, c := range text {
 		if c != '\n' {
@@ -179,7 +179,7 @@ func cut(text []byte, lines int) []byte {
 	return text
 }
 
-// draw writes all that there is to see.
+// draw writes everything that top shows.
 func draw(w io.Writer, now time.Time, scenes []scene) error {
 	if _, err := fmt.Fprintf(w, "%s  workloads: %d\n", now.Format(time.TimeOnly), len(scenes)); err != nil {
 		return err
@@ -216,7 +216,7 @@ func draw(w io.Writer, now time.Time, scenes []scene) error {
 	return nil
 }
 
-// lines writes a line for each slot and each range of partitions that is new or has changed.
+// lines returns a function that writes a line for each slot and each range of partitions that is new or has changed.
 func lines(w io.Writer) func(time.Time, []scene) error {
 	known := seen{}
 	return func(now time.Time, scenes []scene) error {

@@ -17,45 +17,45 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// ErrTimeout means that there was no id within Options.Timeout.
+// ErrTimeout means that no id was claimed within Options.Timeout.
 var ErrTimeout = errors.New("--timeout is over")
 
 const (
-	// releaseTimeout bounds the release after a signal. It is shorter than Kubernetes' default grace period of 30 s.
+	// releaseTimeout limits the release after a signal. It is shorter than Kubernetes' default grace period of 30 s.
 	releaseTimeout = 10 * time.Second
-	// calmTimeout bounds the release while no signal has come. A slot that was not released stays locked until Kubernetes starts the container
-	// again, which may take five minutes.
+	// calmTimeout limits the release if no signal has come. A slot that is not released stays locked until Kubernetes restarts the container, which may take
+	// five minutes.
 	calmTimeout = 2 * time.Minute
 )
 
 // Options are the common options of Init, Watch and Run.
 type Options struct {
-	// Allocator names the pod and the API server. This package sets its callbacks.
+	// Allocator configures the pod and the API server. This package sets its callbacks.
 	Allocator allocator.Options
 	// Dir is the directory in which identities are published. If it is empty, there are no files.
 	Dir string
 	// HTTPAddress is the address of the HTTP server. If it is empty, there is no server.
 	HTTPAddress string
-	// Timeout bounds the wait for the first id. Zero waits for ever.
+	// Timeout limits the wait for the first id. Zero waits forever.
 	Timeout time.Duration
-	// MoveDelay is the shortest time between the withdrawal of an id from the files and the giving of its slot. Readers of
-	// the files need it to notice. It is for a slot at or above the count, which no pod can use meanwhile.
+	// MoveDelay is the minimum time between withdrawing an id from the files and giving its slot, so that readers of the files can notice. It applies to slots
+	// at or above the count, which no other pod can use in that time.
 	MoveDelay time.Duration
-	// FenceAfter turns on strict mode. Zero is off.
+	// FenceAfter turns on strict mode. Zero means off.
 	FenceAfter time.Duration
-	// Partitions says that the program works on partitions.
+	// Partitions: the program works on partitions.
 	Partitions bool
-	// Alone says that this process runs in the pod, so that no other process of the pod may claim ids meanwhile.
+	// Alone: this process runs in the pod, so no other process of the pod may claim ids at the same time.
 	Alone bool
-	// Version is that of the program. The metrics name it.
+	// Version is the program's version, for the metrics.
 	Version string
 }
 
-// work stands for the program that acts under the id.
+// work is the program that acts under the id.
 type work interface {
 	// before is called with an identity before the files and the HTTP answers show it.
 	before(id identity.Identity) error
-	// after is called when they show it.
+	// after is called once the files and the HTTP answers show it.
 	after(id identity.Identity)
 }
 
@@ -69,18 +69,18 @@ type agent struct {
 	readers *readers
 	// alloc is nil until the owner is known.
 	alloc atomic.Pointer[allocator.Allocator]
-	// left is the identity under which work of an earlier process of the pod may go on.
+	// left is the identity under which the work of an earlier process of the pod may still run.
 	left identity.Identity
-	// mu is held until work, files and answers all have the same identity.
+	// mu is held until the work, the files and the HTTP answers all have the same identity.
 	mu sync.Mutex
-	// shown is that identity. next is what the allocator published last.
+	// shown is the identity that they all have. next is the latest identity that the allocator published.
 	shown, next identity.Identity
 	stops       stops
-	// first runs once: when there is the first id, or at the timeout.
+	// first fires once: at the first id, or at the timeout.
 	first sync.Once
 	// fail ends the agent with an error.
 	fail context.CancelCauseFunc
-	// leave lets another process of the pod claim ids. It is nil before this one may.
+	// leave lets another process of the pod claim ids. It is nil if enter has locked nothing.
 	leave func()
 }
 
@@ -111,7 +111,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 	return a, nil
 }
 
-// enter makes this process the only one of its pod that claims ids, once the pod's UID is known.
+// enter makes this process the only one of its pod that claims ids. It does nothing while the pod's UID is unknown.
 func (a *agent) enter(uid types.UID) (err error) {
 	if a.o.Alone && a.leave == nil && uid != "" {
 		a.leave, err = pidlock.Hold(a.o.Allocator.Pod, string(uid))
@@ -126,7 +126,7 @@ func (a *agent) close() {
 	}
 }
 
-// fenced reports whether the process is fenced. It compares the deadline with the clock.
+// fenced reports whether the process is fenced: it compares the deadline with the clock.
 func (a *agent) fenced() bool {
 	alloc := a.alloc.Load()
 	return alloc != nil && alloc.Fenced()
@@ -139,7 +139,7 @@ func (a *agent) healthy(context.Context) error {
 	return nil // the owner is not known yet, which is no reason to restart
 }
 
-// waiting says what the process waits for, empty if nothing.
+// waiting explains what the process waits for. It is empty if it waits for nothing.
 func (a *agent) waiting() string {
 	if alloc := a.alloc.Load(); alloc != nil {
 		return alloc.Waiting()
@@ -147,7 +147,7 @@ func (a *agent) waiting() string {
 	return ""
 }
 
-// leftBy implements allocator.Options.Left. Without POD_UID it was not known before whose files there are.
+// leftBy implements allocator.Options.Left. Without POD_UID, only uid shows whose files the directory holds.
 func (a *agent) leftBy(uid string) identity.Identity {
 	if a.dir == nil || a.dir.Pod() != uid {
 		return identity.Identity{}
@@ -163,7 +163,7 @@ func (a *agent) publish(id identity.Identity) {
 	a.showNext()
 }
 
-// showNext shows what the allocator published last. The caller must hold the lock.
+// showNext shows the latest identity that the allocator published. The caller must hold the lock.
 func (a *agent) showNext() {
 	if a.next.State == "" {
 		return // it has published nothing
@@ -179,7 +179,7 @@ func (a *agent) showNext() {
 	a.show(next)
 }
 
-// showFenced stops showing the id, if one is shown, because it is fenced. It does not wait for the allocator.
+// showFenced withdraws the shown id, if any, because the process is fenced. It does not wait for the allocator.
 func (a *agent) showFenced() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -189,7 +189,7 @@ func (a *agent) showFenced() {
 	}
 }
 
-// show gives the identity to the work, the files and the HTTP answers. The caller must hold the lock.
+// show passes the identity to the work, the files and the HTTP answers. The caller must hold the lock.
 func (a *agent) show(id identity.Identity) {
 	if err := a.work.before(id); err != nil {
 		a.fail(err)
@@ -213,8 +213,7 @@ func (a *agent) show(id identity.Identity) {
 	a.work.after(id)
 }
 
-// claim runs the allocator until ctx ends, or until the timeout is over without an id. It calls ready before the allocator
-// publishes the first identity.
+// claim runs the allocator until ctx ends, or until the timeout passes without an id. It calls ready before the allocator publishes the first identity.
 func (a *agent) claim(ctx context.Context, ready func() error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -235,7 +234,7 @@ func (a *agent) claim(ctx context.Context, ready func() error) error {
 	return alloc.Run(ctx)
 }
 
-// newAllocator finds the owner, and claims the directory for this pod.
+// newAllocator finds the owner and claims the directory for this pod.
 func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) {
 	alloc, err := allocator.New(ctx, a.o.Allocator)
 	if errors.Is(err, allocator.ErrPodGone) && a.dir != nil {
@@ -250,8 +249,8 @@ func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) 
 	return alloc, a.dir.adopt(alloc.PodUID())
 }
 
-// serve starts the HTTP server, unless it is nil. A server that fails ends the agent. The returned function blocks until the server has
-// ended, which it does when ctx ends.
+// serve starts the HTTP server; a nil server is skipped. If the server fails, the agent ends. The returned function blocks until the server has ended, which
+// happens after ctx ends.
 func (a *agent) serve(ctx context.Context, server *serve.Server) (wait func(), err error) {
 	if server == nil {
 		return func() {}, nil
@@ -280,10 +279,10 @@ func (a *agent) server() *serve.Server {
 	return server
 }
 
-// release releases the slot, if there is one. The work under it must have stopped.
+// release releases the slot, if the pod has one. The work under it must have stopped.
 func (a *agent) release(ctx context.Context, alloc *allocator.Allocator, byItself bool) {
 	if err := alloc.Release(ctx, byItself); err != nil {
-		// Log: the API server did not answer in time at the end.
+		// Log: at the end, the API server did not answer in time.
 		a.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
 	}
 }

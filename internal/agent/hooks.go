@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// errDrainTimeout is the cause of the hook's context if the drain timeout is over.
+	// errDrainTimeout is the cause of the drain hook's context after the drain timeout.
 	errDrainTimeout = errors.New("--drain-timeout is over")
-	// errFenceLead is the cause of the hook's context if a fence hook takes too long.
+	// errFenceLead is the cause of the fence hook's context if the hook takes too long.
 	errFenceLead = errors.New("a third of --fence-after is over")
 )
 
@@ -23,12 +23,12 @@ type drainer struct {
 	*watchWork
 	timeout       time.Duration
 	giveAtTimeout bool
-	// ask blocks until the work has stopped that the stop is about, or ctx ends.
+	// ask blocks until the work named by the stop has stopped, or ctx ends.
 	ask func(ctx context.Context, id identity.Identity, stop allocator.Stop) error
 }
 
-// stop implements allocator.Options.Stop. It asks about partitions whether or not this process has shown them: the program may work on them
-// because of an earlier process of the pod.
+// stop implements allocator.Options.Stop. It asks about partitions even if this process has not shown them, because an earlier process of the pod may have
+// shown them to the program.
 func (d *drainer) stop(ctx context.Context, stop allocator.Stop) error {
 	if err := d.keepNumber(stop.Number); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (d *drainer) logGiven(id identity.Identity, stop allocator.Stop, reason err
 		"partitions", stop.Partitions.String())
 }
 
-// bound returns ctx with the drain timeout.
+// bound returns ctx with the drain timeout added.
 func (d *drainer) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if d.timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -78,12 +78,12 @@ type fencer struct {
 	lead time.Duration
 	// kill stops the work.
 	kill func(ctx context.Context, id identity.Identity) error
-	// fencing is held while a fence that begin has started runs, and begun are these.
+	// fencing is locked while a fence that begin started is running. begun waits for these fences.
 	fencing sync.Mutex
 	begun   sync.WaitGroup
 }
 
-// begin withdraws the id and begins to stop the work, unless fence runs. It does not wait for that.
+// begin withdraws the id and starts to stop the work, unless a fence is already running. It does not wait for it.
 func (f *fencer) begin(ctx context.Context) {
 	f.showFenced()
 	if f.fencing.TryLock() {
@@ -94,7 +94,7 @@ func (f *fencer) begin(ctx context.Context) {
 	}
 }
 
-// fenceRetry is the time between two tries of the fence hook.
+// fenceRetry is the time between two attempts of the fence hook.
 const fenceRetry = 200 * time.Millisecond
 
 // fence stops the work. It blocks until the work has stopped, but no longer than the lead, even if ctx ends.

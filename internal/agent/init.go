@@ -7,15 +7,14 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// noWork is the work of Init, which returns before the program starts.
+// noWork is the work of Init: none, because Init returns before the program starts.
 type noWork struct{}
 
 func (noWork) before(identity.Identity) error { return nil }
 func (noWork) after(identity.Identity)        {}
 
-// Init claims an id, publishes it in Options.Dir, and returns it. The pod keeps its slot after that. Init blocks until there
-// is an id, until ctx ends, or for at most Options.Timeout. If there is no id in time, the error wraps ErrTimeout; it wraps
-// allocator.ErrNoSlot as well if the API server has answered.
+// Init claims an id, publishes it in Options.Dir and returns it. The pod keeps its slot after that. Init blocks until there is an id, ctx ends, or
+// Options.Timeout passes. At the timeout the error wraps ErrTimeout, and also allocator.ErrNoSlot if the API server has answered.
 func Init(ctx context.Context, o Options) (identity.Identity, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -2,9 +2,9 @@ package agent
 
 import "sync"
 
-// pausing passes on when the work on partitions is to pause, and when it is to go on. The last wish counts.
+// pausing passes on requests to pause the work on partitions and to resume it. Only the latest request counts.
 type pausing struct {
-	// save keeps the wish for the next process of the pod.
+	// save stores the request for the next process of the pod.
 	save   func(paused bool) error
 	mu     sync.Mutex
 	wishes chan bool
@@ -14,7 +14,7 @@ func newPausing(save func(paused bool) error) *pausing {
 	return &pausing{save: save, wishes: make(chan bool, 1)}
 }
 
-// pause begins a pause of the work on partitions, or ends it.
+// pause pauses the work on partitions, or resumes it.
 func (p *pausing) pause(paused bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -22,7 +22,7 @@ func (p *pausing) pause(paused bool) error {
 		return err
 	}
 	select {
-	case <-p.wishes: // it was not taken in yet
+	case <-p.wishes: // the previous request was not read yet
 	default:
 	}
 	p.wishes <- paused

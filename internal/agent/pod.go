@@ -8,11 +8,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Ended reports whether the pod is being deleted and all its main containers have terminated. It reads the pod once. It
-// returns false for a pod without a native sidecar, because nothing else outlives the main containers.
+// Ended reports whether the pod is being deleted and all its main containers have terminated. It reads the pod once. For a pod without a native sidecar it
+// returns false, because nothing else outlives the main containers.
 //
-// Do not wait for it to become true: in a normal deletion the kubelet (observed with 1.36) reports the end of the main
-// containers together with that of the sidecars. So it is true only if the main containers ended earlier.
+// Do not poll it: on a normal deletion the kubelet (observed with 1.36) reports the end of the main containers together with the end of the sidecars. So it is
+// true only if the main containers ended earlier.
 func Ended(ctx context.Context, s *store.Store, namespace, name string) (bool, error) {
 	pod, err := s.GetFullPod(ctx, namespace, name)
 	if err != nil {

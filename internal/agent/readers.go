@@ -11,24 +11,24 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// errStillShown means that the slot or the partitions stay with this pod, because they could not be withdrawn from the files.
+// errStillShown means that the pod keeps the slot or the partitions, because they could not be withdrawn from the files.
 var errStillShown = errors.New("the files in --dir may still show the id, or the partitions")
 
-// readers stands for the other containers, which read the files. It is not known whether they act under an id. So after an id is
-// withdrawn from the files, they get some time to notice.
+// readers are the other containers, which read the files. It is unknown whether they act under an id, so they get some time to notice after an id is withdrawn
+// from the files.
 type readers struct {
 	delay time.Duration
 
 	mu sync.Mutex
-	// withdrawn says that the files show no id. It is false at first, because an earlier process may have left one there.
+	// withdrawn is true if the files show no id. It is false at first, because an earlier process may have left one there.
 	withdrawn bool
-	// since is when the last id was withdrawn.
+	// since is the time at which the last id was withdrawn.
 	since time.Time
-	// owned are the partitions that the files show.
+	// owned holds the partitions that the files show.
 	owned placement.Set
 }
 
-// shown notes the identity that the files show now.
+// shown records the identity that the files now show.
 func (r *readers) shown(id identity.Identity) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,8 +45,8 @@ func (r *readers) mayRead() bool {
 	return !r.withdrawn
 }
 
-// wait blocks until the readers have had their time to notice what is to stop: since the id was withdrawn, or for some partitions since then. If ctx
-// ends before that, it returns the cause of ctx.
+// wait blocks until the readers have had time to notice what must stop. Their time begins when the id was withdrawn, or at since for some partitions. If ctx
+// ends earlier, wait returns the cause of ctx.
 func (r *readers) wait(ctx context.Context, stop allocator.Stop, since time.Time) error {
 	r.mu.Lock()
 	shown := stop.All && !r.withdrawn || !stop.All && !r.owned.Intersect(stop.Partitions).Empty()

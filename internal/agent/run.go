@@ -15,42 +15,42 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// minFenceLead is the shortest time in which a fenced command can be killed and gone.
+// minFenceLead is the minimum time to kill a fenced command and see it gone.
 const minFenceLead = 500 * time.Millisecond
 
-// Command is the child process that Run starts.
+// Command is the child process of Run.
 type Command struct {
 	// Processes starts it.
 	Processes *child.Runner
 	// Line is the command and its arguments. Run fills in {id} and the other placeholders of child.Fill.
 	Line []string
-	// KeepOnCountChange keeps it running if only the count changes.
+	// KeepOnCountChange: do not restart the command if only the count changes.
 	KeepOnCountChange bool
-	// OnPartitions says what a change of the partitions does to it. Run uses it only with Options.Partitions.
+	// OnPartitions configures what happens to the command when its partitions change. Run uses it only with Options.Partitions.
 	OnPartitions child.OnPartitions
 	// StopTimeout is the time between SIGTERM and SIGKILL.
 	StopTimeout time.Duration
 }
 
-// fenceLead returns how long before fence-after is over the command must begin to stop.
+// fenceLead returns how long before the end of fence-after the command must begin to stop.
 func (c Command) fenceLead(fenceAfter time.Duration) time.Duration {
 	return max(min(c.StopTimeout, fenceAfter/3), minFenceLead)
 }
 
-// fenceGrace returns how long a fenced command may take before it is killed. The rest of fenceLead is for the killing.
+// fenceGrace returns how long a fenced command may take before it is killed. The rest of fenceLead is for killing it.
 func (c Command) fenceGrace(fenceAfter time.Duration) time.Duration {
 	lead := c.fenceLead(fenceAfter)
 	return min(c.StopTimeout, lead-min(lead/4, time.Second))
 }
 
-// runWork is a command that this process runs.
+// runWork is the command that Run runs.
 type runWork struct {
 	*agent
 	follower *child.Follower
 }
 
-// before stops the command if there is no id any more, or if some partitions are gone, before anything else shows that. The command
-// starts only in after, when the files and the HTTP answers that it may read have the id and the partitions.
+// before stops the command if the id or some partitions are gone, before anything else shows that. The command starts only in after, when the files and HTTP
+// answers that it may read have the id and the partitions.
 func (c *runWork) before(id identity.Identity) error {
 	if id.Assigned() {
 		c.follower.Restrict(id.Partitions.Owned())
@@ -66,12 +66,11 @@ func (c *runWork) after(id identity.Identity) {
 	}
 }
 
-// Run claims an id and runs the command under it. After the id or the count has changed, it runs the command again. It
-// blocks until the command ends by itself or ctx ends, until no process of the command is left, and until the slot is
-// released or cannot be.
+// Run claims an id and runs the command under it. It restarts the command after the id or the count has changed. It blocks until the command ends by itself or
+// ctx ends, then until no process of the command is left and the slot is released or cannot be.
 //
-// It returns the command's exit code, or an error: *child.StartError if the command could not be started, or an error of the
-// claim, of the directory or of the HTTP server. The release has two minutes, and ten seconds after ctx has ended.
+// It returns the command's exit code or an error: *child.StartError if the command could not be started, otherwise an error of the claim, the directory or the
+// HTTP server. The release has two minutes, but only ten seconds after ctx has ended.
 func Run(ctx context.Context, o Options, command Command) (code int, err error) {
 	signalled := ctx
 	// A signal stops the command first. Everything else continues until the command has ended.
@@ -90,8 +89,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	c.begin()
 	to := &a.o.Allocator
 	to.Stop, to.HandsOver, to.RestsAfterFailures = c.stop, true, o.Partitions
-	// If this process is the container's first one, everything in the container ends with it. Other containers that read the
-	// directory do not.
+	// If this process is the container's first one, everything in the container ends with it. Other containers that read the directory continue.
 	if os.Getpid() == 1 && a.dir == nil {
 		to.Left = nil
 	}
@@ -99,7 +97,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	if o.FenceAfter > 0 {
 		to.FenceAfter, to.FenceLead = o.FenceAfter, lead
 		to.Fenced = func(by time.Duration) {
-			c.follower.Fence(by - (lead - command.fenceGrace(o.FenceAfter))) // the rest is for the killing
+			c.follower.Fence(by - (lead - command.fenceGrace(o.FenceAfter))) // the rest is for killing it
 			c.showFenced()
 		}
 	}
@@ -110,7 +108,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	// The allocator runs until the command has ended, even if ctx ends, because it watches the time without contact.
+	// The allocator runs until the command has ended, even if ctx ends earlier, because it watches the time without contact.
 	claiming, stopClaiming := context.WithCancel(context.WithoutCancel(ctx))
 	claimed := make(chan struct{})
 	go func() {
@@ -136,7 +134,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	return code, err
 }
 
-// stop blocks until no command works on what is to stop, and the readers of the files have had their time.
+// stop blocks until no command works on what must stop, and the readers of the files have had their time.
 func (c *runWork) stop(ctx context.Context, stop allocator.Stop) error {
 	begin := time.Now()
 	if stop.All {
@@ -149,7 +147,7 @@ func (c *runWork) stop(ctx context.Context, stop allocator.Stop) error {
 	return c.readers.wait(ctx, stop, begin)
 }
 
-// onPartitions returns what the follower is to do when the partitions change.
+// onPartitions returns what the follower should do when the partitions change.
 func (c Command) onPartitions(o Options) child.OnPartitions {
 	if !o.Partitions {
 		return child.IgnorePartitions
@@ -157,8 +155,8 @@ func (c Command) onPartitions(o Options) child.OnPartitions {
 	return max(c.OnPartitions, child.RestartOnPartitions)
 }
 
-// begin shows over HTTP that there is no id: no command runs. The files may still have the id of the process before this one. In strict
-// mode they must not, because its deadline was not watched since that process ended.
+// begin shows over HTTP that there is no id, because no command runs. The files may still have the id of the previous process. In strict mode begin withdraws
+// it there, because nothing has watched its deadline since that process ended.
 func (c *runWork) begin() {
 	if c.o.FenceAfter > 0 {
 		c.showFenced()
@@ -166,7 +164,7 @@ func (c *runWork) begin() {
 	c.hub.Set(identity.Pending(c.o.Allocator.Pod, c.o.Allocator.Namespace))
 }
 
-// stopShowing withdraws what the files show, also what the process before this one left there, and gives the readers their time.
+// stopShowing withdraws what the files show, even if the previous process wrote it, and gives the readers their time.
 func (c *runWork) stopShowing(ctx context.Context) error {
 	if c.dir == nil {
 		return nil
@@ -179,8 +177,7 @@ func (c *runWork) stopShowing(ctx context.Context) error {
 	return c.readers.wait(ctx, allocator.Stop{All: true}, time.Time{})
 }
 
-// giveBack releases the slot after the readers of the files, if there are any, have had their time. signalled ends when Kubernetes is about to
-// kill the container.
+// giveBack releases the slot after any readers of the files have had their time. signalled ends when Kubernetes is about to kill the container.
 func (c *runWork) giveBack(signalled context.Context, alloc *allocator.Allocator) {
 	if err := c.stopShowing(context.WithoutCancel(signalled)); err != nil {
 		c.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())

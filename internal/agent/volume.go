@@ -11,13 +11,13 @@ import (
 // volume is the directory in which identities are published. It belongs to one pod.
 type volume struct {
 	*publish.Dir
-	none identity.Identity // what is published while there is no id
-	uid  string            // the pod's UID, empty while it is not known
-	left identity.Identity // what the files show when this process begins
+	none identity.Identity // published while there is no id
+	uid  string            // the pod's UID, empty while it is unknown
+	left identity.Identity // shown by the files when this process begins
 }
 
-// open prepares the directory. An id that another pod left there is withdrawn. If only this container was restarted, the
-// identity that the pod published before stays valid until the owner has been read. Then current is that identity.
+// open prepares the directory. It withdraws an id that another pod left there. If only this container restarted, the identity that the pod published before
+// stays valid until the owner has been read. In that case current is that identity.
 func open(dir string, o allocator.Options) (v *volume, current identity.Identity, err error) {
 	v = &volume{Dir: publish.New(dir), uid: string(o.PodUID), none: identity.Pending(o.Pod, o.Namespace)}
 	there, found, err := v.ours()
@@ -31,13 +31,13 @@ func open(dir string, o allocator.Options) (v *volume, current identity.Identity
 	return v, there, nil
 }
 
-// ours returns the identity that an earlier process published for a pod with this pod's name. found is false if there is none.
+// ours returns the identity that an earlier process published for a pod of this name. found is false if there is none.
 func (v *volume) ours() (there identity.Identity, found bool, err error) {
 	there, found, err = v.Current()
 	return there, found && there.Pod == v.none.Pod && there.Namespace == v.none.Namespace, err
 }
 
-// adopt makes the directory belong to the pod with this UID, which is this pod's. What an earlier pod of the same name left there goes.
+// adopt makes the directory belong to this pod, which has this UID. It removes what an earlier pod of the same name left there.
 func (v *volume) adopt(uid string) error {
 	if v.Pod() == uid {
 		return nil
@@ -48,11 +48,11 @@ func (v *volume) adopt(uid string) error {
 	return v.SetPod(uid)
 }
 
-// clear removes what another pod left. All of it fails for the same reason, if it does, so one error is enough.
+// clear removes what another pod left. If it fails, all removals fail for the same reason, so one error is enough.
 func (v *volume) clear() error {
 	noted, resumed, published := v.Note(identity.Identity{}), v.SetPaused(false), v.Publish(v.none)
 	return cmp.Or(published, noted, resumed)
 }
 
-// empty publishes that the pod has no id. It is for a pod that does not exist any more.
+// empty publishes that the pod has no id. It is called for a pod that no longer exists.
 func (v *volume) empty() error { return v.Publish(v.none.Without(identity.StateLost)) }

@@ -11,28 +11,28 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Hooks say how Watch stops the work under an id, and how it learns that the work has stopped.
+// Hooks configure how Watch stops the work under an id, and how it learns that the work has stopped.
 type Hooks struct {
 	// Drain is a command that stops the work and returns when it has stopped. It may be nil.
 	Drain *hook.Command
-	// DrainHTTP says that the program reports over HTTP when it has stopped.
+	// DrainHTTP: the program reports over HTTP when it has stopped.
 	DrainHTTP bool
-	// DrainTimeout bounds the wait for either of them. Zero waits for ever. When it is over, the pod keeps its slot.
+	// DrainTimeout limits the wait for either of them. Zero waits forever. After the timeout the pod keeps its slot.
 	DrainTimeout time.Duration
-	// GiveAtTimeout makes the pod give its slot away at the timeout instead.
+	// GiveAtTimeout: give the slot away at the timeout instead.
 	GiveAtTimeout bool
 	// Fence is a command that stops the work at once, for strict mode. It may be nil.
 	Fence *hook.Command
 }
 
-// hooked reports whether a hook tells when the work has stopped.
+// hooked reports whether there is a hook that tells when the work has stopped.
 func (h Hooks) hooked() bool { return h.Drain != nil || h.DrainHTTP }
 
-// fenceLead returns how much time the fence hook has.
+// fenceLead returns the time that the fence hook has.
 func fenceLead(fenceAfter time.Duration) time.Duration { return fenceAfter / 3 }
 
-// Watch claims an id and shows it until ctx ends. Then it returns nil. It releases the slot only if the pod's program has
-// ended. Its errors are those of the claim, of the directory and of the HTTP server.
+// Watch claims an id and shows it until ctx ends; then it returns nil. It releases the slot only if the pod's program has ended. Errors come from the claim,
+// the directory or the HTTP server.
 func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	signalled := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -60,7 +60,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 		a.o.Allocator.Fenced = func(time.Duration) { f.begin(ctx) }
 		defer f.begun.Wait()
 		if left {
-			f.fence(ctx) // the deadline was not watched since the earlier process ended
+			f.fence(ctx) // nothing has watched the deadline since the earlier process ended
 		}
 	}
 	server := a.server()
@@ -75,7 +75,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	}
 	err = a.claim(ctx, b.begin)
 	select {
-	case <-signalled.Done(): // the caller stops Watch, so this is no error
+	case <-signalled.Done(): // the caller stops Watch: not an error
 		err = nil
 		if alloc := a.alloc.Load(); alloc != nil {
 			b.releaseIfEnded(ctx, alloc)
@@ -88,21 +88,21 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	return err
 }
 
-// watchWork is the work of a program in other containers of the pod.
+// watchWork is a program that runs in other containers of the pod.
 type watchWork struct {
 	*agent
 	gate hook.Gate
-	// gateOfParts passes on reports about some partitions.
+	// gateOfParts accepts or refuses reports that the work on some partitions has stopped.
 	gateOfParts hook.Parts
-	// pausing is nil if no program can pause.
+	// pausing is nil if the program cannot pause.
 	pausing *pausing
-	// last is the identity under which the program may be working: the last one with an id that it was shown. It is not
-	// assigned if the program has stopped. The agent's lock guards it.
+	// last is the identity under which the program may be working: the last identity with an id that it was shown. It is not assigned if the program has
+	// stopped. The agent's lock guards it.
 	last identity.Identity
 }
 
-// recall finds out under which id the program may be working because of an earlier process of this pod. left is false if
-// there is none. Without a UID that process may have been another pod's of the same name, which only the API server can tell.
+// recall finds the id under which the program may still be working because of an earlier process of this pod. left is false if there is none. Without a UID,
+// the earlier process may belong to another pod of the same name; only the API server knows.
 func (b *watchWork) recall() (left bool, err error) {
 	if b.dir == nil {
 		return false, nil
@@ -112,14 +112,14 @@ func (b *watchWork) recall() (left bool, err error) {
 		return false, err
 	}
 	b.last = there
-	b.gateOfParts.Show(there.Partitions.Stopping(), there.Partitions.Stop) // the program may report what it was told to stop by the process before
+	b.gateOfParts.Show(there.Partitions.Stopping(), there.Partitions.Stop) // the program may report that it stopped what the earlier process told it to stop
 	if !there.Assigned() {
 		b.last, err = b.dir.Noted()
 	}
 	return b.last.Assigned(), err
 }
 
-// hears has the server pass on what the program says.
+// hears registers the handlers for the program's reports with the server.
 func (b *watchWork) hears(server *serve.Server, hooks Hooks) error {
 	if hooks.DrainHTTP {
 		server.OnDrained(b.drained)
@@ -135,15 +135,15 @@ func (b *watchWork) hears(server *serve.Server, hooks Hooks) error {
 	return err
 }
 
-// pausedBy has the pod pause when a program posts that to the server, or did before this process began.
+// pausedBy pauses the pod's partitions when a program posts that to the server, or posted it to an earlier process.
 func (b *watchWork) pausedBy(server *serve.Server) {
 	b.pausing = newPausing(b.dir.SetPaused)
 	server.OnPause(b.pausing.pause)
 	b.o.Allocator.Pause, b.o.Allocator.Paused = b.pausing.wishes, b.dir.Paused()
 }
 
-// begin runs when the API server has said which pod this is, and before the first identity. If the directory was another pod's, nothing in
-// it is this pod's any more.
+// begin runs before the first identity, when the pod's UID is known from the API server. If the directory belonged to another pod, its content no longer
+// counts.
 func (b *watchWork) begin() error {
 	b.mu.Lock()
 	_, err := b.recall()
@@ -157,10 +157,10 @@ func (b *watchWork) begin() error {
 	return nil
 }
 
-// before notes the id under which the program may be working, also for a later process.
+// before notes the id under which the program may be working. A later process reads that note.
 //
-// It opens the gate before the program can know that it must stop, so that the program's report never comes too early. It
-// closes the gate before the program may work again, so that an old report does not count.
+// It opens the gate before the program can know that it must stop, so that the program's report never comes too early. It closes the gate before the program
+// may work again, so that an old report does not count.
 func (b *watchWork) before(id identity.Identity) error {
 	if err := b.remember(id); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (b *watchWork) before(id identity.Identity) error {
 	return nil
 }
 
-// numberStops makes each stop have a number that no stop of the pod has had before, if a program is told.
+// numberStops gives each stop a number that no earlier stop of the pod had, if there is a hook.
 func (b *watchWork) numberStops(hooks Hooks) (err error) {
 	if !hooks.hooked() || b.dir == nil {
 		return nil
@@ -185,7 +185,7 @@ func (b *watchWork) numberStops(hooks Hooks) (err error) {
 	return err
 }
 
-// drained takes the program's report that it has stopped.
+// drained handles the program's report that it has stopped.
 func (b *watchWork) drained(said serve.Report) error {
 	if !said.Partitions.Empty() {
 		return b.gateOfParts.Drained(said.Partitions, said.Stop)
@@ -213,7 +213,7 @@ func (b *watchWork) note() error {
 	return b.dir.Note(b.last)
 }
 
-// stopped notes that the work under id has stopped.
+// stopped records that the work under id has stopped.
 func (b *watchWork) stopped(id identity.Identity) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,15 +224,15 @@ func (b *watchWork) stopped(id identity.Identity) error {
 	return b.note()
 }
 
-// mayWork returns the identity under which the program may be working. ok is false if it cannot be working.
+// mayWork returns the identity under which the program may be working. ok is false if no work can be running.
 func (b *watchWork) mayWork() (id identity.Identity, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.last, b.last.Assigned()
 }
 
-// stopBy returns the function that blocks until work has stopped. Only a drain hook knows that. Without a hook, the function gives the program
-// time to notice that it must stop.
+// stopBy returns the function that blocks until work has stopped. Only a drain hook can tell that. Without a hook, the function gives the program time to
+// notice that it must stop.
 func (b *watchWork) stopBy(hooks Hooks) func(context.Context, allocator.Stop) error {
 	if !hooks.hooked() {
 		return b.giveTime
@@ -254,7 +254,7 @@ func (b *watchWork) giveTime(ctx context.Context, stop allocator.Stop) error {
 	return b.readers.wait(ctx, stop, time.Now())
 }
 
-// awaitReport blocks until the program has reported over HTTP that its work has stopped.
+// awaitReport blocks until the program reports over HTTP that its work has stopped.
 func (b *watchWork) awaitReport(ctx context.Context, _ identity.Identity, stop allocator.Stop) error {
 	if !stop.All {
 		return b.gateOfParts.Wait(ctx, stop.Partitions, stop.Stopped)
@@ -264,9 +264,9 @@ func (b *watchWork) awaitReport(ctx context.Context, _ identity.Identity, stop a
 	return b.gate.Wait(ctx)
 }
 
-// releaseIfEnded releases the slot if this is a native sidecar whose program has ended. In any other container a SIGTERM
-// does not tell: a failing probe sends one as well, and then the restarted container takes the id again. It asks once: on a
-// normal deletion the kubelet reports the end of the main containers together with that of the sidecar.
+// releaseIfEnded releases the slot if this is a native sidecar and its program has ended. In any other container a SIGTERM proves nothing: a failing probe also
+// sends one, and then the restarted container takes the id again. It reads the pod once, because on a normal deletion the kubelet reports the end of the main
+// containers together with the end of the sidecar.
 func (b *watchWork) releaseIfEnded(ctx context.Context, alloc *allocator.Allocator) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()

@@ -15,22 +15,21 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Exit codes with the meaning that they have in shells.
+// Exit codes with the same meaning as in shells.
 const (
 	codeNotExecutable = 126
 	codeNotFound      = 127
 	signalled         = 128 // plus the signal's number
 )
 
-// StartError says why a command could not be started.
+// StartError explains why a command could not be started.
 type StartError struct {
-	// Code is the exit code that a shell would return: 127 for a command that was not found, 126 for one that cannot be
-	// executed.
+	// Code is the exit code of a shell in this case: 127 if the command was not found, 126 if it cannot be executed.
 	Code int
 	err  error
 }
 
-// Error says what is wrong and what to do.
+// Error explains what is wrong and what to do.
 func (e *StartError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
@@ -39,7 +38,7 @@ func (e *StartError) Unwrap() error { return e.err }
 func startError(name string, err error) *StartError {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		// Error: exit code 127, of `run`: there is no such command.
-		// Do: write its path, or put it into `PATH`.
+		// Do: give its path, or a name in `PATH`.
 		return &StartError{Code: codeNotFound, err: fmt.Errorf("command %q not found: give its path, or a name in PATH, after \"--\": %w", name, err)}
 	}
 	// Error: exit code 126, of `run`: this machine cannot execute the command.
@@ -47,7 +46,7 @@ func startError(name string, err error) *StartError {
 	return &StartError{Code: codeNotExecutable, err: fmt.Errorf("command %q cannot be executed: it must be an executable file for this machine: %w", name, err)}
 }
 
-// Find returns the path of a command, which it finds as a shell does. The error is a *StartError.
+// Find returns the path of a command. It searches as a shell does. The error is a *StartError.
 func Find(name string) (path string, err error) {
 	path, err = exec.LookPath(name)
 	if err != nil {
@@ -56,8 +55,8 @@ func Find(name string) (path string, err error) {
 	return path, nil
 }
 
-// Fill replaces {id}, {count}, {token}, {pod} and {namespace} in arguments by the values of an identity, and {partitions} if it has
-// partitions. {{id}} becomes {id}, and so on. Everything else stays as it is.
+// Fill replaces {id}, {count}, {token}, {pod} and {namespace} in the arguments with the values of an identity, and {partitions} if the identity has partitions.
+// {{id}} becomes {id}, and so on. Everything else stays as it is.
 func Fill(args []string, id identity.Identity) []string {
 	values := [][2]string{
 		{"id", strconv.Itoa(id.ID)}, {"count", strconv.Itoa(id.Count)}, {"token", strconv.FormatInt(id.Token, 10)},
@@ -69,7 +68,7 @@ func Fill(args []string, id identity.Identity) []string {
 	pairs := make([]string, 0, 4*len(values))
 	for _, v := range values {
 		single := "{" + v[0] + "}"
-		pairs = append(pairs, "{"+single+"}", single, single, v[1]) // the doubled braces come first, because the first match counts
+		pairs = append(pairs, "{"+single+"}", single, single, v[1]) // doubled braces come first, because the first match counts
 	}
 	fill := strings.NewReplacer(pairs...)
 	filled := make([]string, 0, len(args))
@@ -79,14 +78,14 @@ func Fill(args []string, id identity.Identity) []string {
 	return filled
 }
 
-// NamesPartitions reports whether Fill puts partitions into one of the arguments.
+// NamesPartitions reports whether one of the arguments contains {partitions}.
 func NamesPartitions(args []string) bool {
 	none := identity.Identity{Partitions: identity.PartitionsOf(1, nil, placement.Set{}, 0)}
 	some := identity.Identity{Partitions: identity.PartitionsOf(1, []identity.Share{{Set: placement.Of(0)}}, placement.Set{}, 0)}
 	return !slices.Equal(Fill(args, none), Fill(args, some))
 }
 
-// environment returns base with the variables of the identity. They replace those that base may have.
+// environment returns base with the variables of the identity added. They replace existing ones.
 func environment(base []string, id identity.Identity) []string {
 	own := []string{
 		"IDALLOC_ID=" + strconv.Itoa(id.ID),

@@ -16,16 +16,16 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Options configure a Follower.
+// Options configures a Follower.
 type Options struct {
 	Runner *Runner
 	// Command is the command and its arguments, before Fill.
 	Command []string
 	// Environ is the command's environment without the identity.
 	Environ []string
-	// KeepOnCountChange keeps the command running if only the count changes.
+	// KeepOnCountChange: do not restart the command if only the count changes.
 	KeepOnCountChange bool
-	// OnPartitions says what a change of the partitions does to the command.
+	// OnPartitions configures what happens to the command when its partitions change.
 	OnPartitions OnPartitions
 	// StopTimeout is the time between SIGTERM and SIGKILL.
 	StopTimeout time.Duration
@@ -38,35 +38,34 @@ type Options struct {
 // Follower runs the command while there is an identity with an id. Its methods are safe for concurrent use.
 type Follower struct {
 	o Options
-	// changed gets a value after each change. It has room for one, because its reader checks the whole state.
+	// changed gets a value after each change. A buffer of one is enough, because its reader checks the whole state.
 	changed chan struct{}
 
 	mu sync.Mutex
 	// want is the newest identity.
 	want identity.Identity
-	// revoked counts how often the id, or some of the partitions, were taken away. A command that was started before must stop, even if the same id
+	// revoked counts how often the id or some partitions were withdrawn. A command that was started before the latest withdrawal must stop, even if the same id
 	// comes back.
 	revoked int
-	// fenced says that identities with an id do not count until one without an id is published. An identity that is
-	// published at the moment of Fence may be older than the fence.
+	// fenced: ignore identities with an id until one without an id is published. An identity published at the moment of Fence may be older than the fence.
 	fenced bool
 	// killBy is the time by which a command without an id must be dead. If it is 0, StopTimeout decides.
 	killBy time.Duration
 	// ending is the signal that ends Run, 0 if there was none.
 	ending syscall.Signal
-	// works are the partitions on which the command may be working. It is empty while no command runs.
+	// works holds the partitions on which the command may be working. It is empty while no command runs.
 	works placement.Set
-	// begun is revoked as it was when the command was started.
+	// begun is the value of revoked when the command was started.
 	begun int
-	// restricted says that no command starts before the next Publish, because the files may still name partitions that were taken away.
+	// restricted: start no command before the next Publish, because the files may still name partitions that were withdrawn.
 	restricted bool
 	// noCommand is closed while no command runs.
 	noCommand chan struct{}
 	// process is the running command. It is nil while the command is being started.
 	process *Process
-	// askedToEnd says that the process got a signal that asks it to end. terminated says that it got SIGTERM.
+	// askedToEnd: the process got a signal that asks it to end. terminated: that signal was SIGTERM.
 	askedToEnd, terminated bool
-	// endedByItself says that the command ended although it was not asked to, or that it could not be started.
+	// endedByItself: the command ended without being asked to, or could not be started.
 	endedByItself bool
 }
 
@@ -76,15 +75,15 @@ type task struct {
 	revoked int
 }
 
-// NewFollower returns a Follower that has no identity yet.
+// NewFollower returns a Follower without an identity.
 func NewFollower(o Options) *Follower {
 	noCommand := make(chan struct{})
 	close(noCommand)
 	return &Follower{o: o, changed: make(chan struct{}, 1), noCommand: noCommand}
 }
 
-// Publish sets the newest identity. It does not block. After it has returned for an identity without an id, the Follower
-// starts no command until the next identity with an id. A command may still be running then: Stopped waits for its end.
+// Publish sets the newest identity. It does not block. After it returns for an identity without an id, the Follower starts no command until the next identity
+// with an id. A command may still be running then: Stopped waits for its end.
 func (f *Follower) Publish(id identity.Identity) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,8 +117,8 @@ func (f *Follower) change(id identity.Identity) {
 	}
 }
 
-// Fence takes the id away, and makes sure that the command is dead at the given time of package boottime. If that is past, it
-// kills the command at once. It does not block.
+// Fence withdraws the id and makes sure that the command is dead by the given time of package boottime. If that time has passed, it kills the command at once.
+// It does not block.
 func (f *Follower) Fence(by time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,8 +131,8 @@ func (f *Follower) Fence(by time.Duration) {
 	f.wake()
 }
 
-// Stopped blocks until neither the command nor anything that it started runs. If ctx ends before that, it returns the cause of
-// ctx. It serves allocator.Options.Stop.
+// Stopped blocks until neither the command nor anything that it started runs. If ctx ends earlier, it returns the cause of ctx. It is for
+// allocator.Options.Stop.
 func (f *Follower) Stopped(ctx context.Context) error {
 	f.mu.Lock()
 	noCommand := f.noCommand
@@ -146,7 +145,7 @@ func (f *Follower) Stopped(ctx context.Context) error {
 	}
 }
 
-// runs reports whether a command runs, or is being started. The caller must hold the lock.
+// runs reports whether a command is running or being started. The caller must hold the lock.
 func (f *Follower) runs() bool {
 	select {
 	case <-f.noCommand:
@@ -156,8 +155,7 @@ func (f *Follower) runs() bool {
 	}
 }
 
-// Signal passes a signal on to the command, without waiting. After SIGTERM and SIGINT, Run also ends when the command has
-// ended.
+// Signal passes a signal on to the command. It does not wait. After SIGTERM and SIGINT, Run returns once the command has ended.
 func (f *Follower) Signal(sig syscall.Signal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,8 +172,8 @@ func (f *Follower) Signal(sig syscall.Signal) {
 	}
 }
 
-// pass sends a signal to the process, unless the process has it already: from the terminal, or because it is being stopped.
-// Many programs end at once, without cleaning up, at a second SIGTERM. The caller must hold the lock.
+// pass sends a signal to the process, unless the process already has it from the terminal, or because it is being stopped. Many programs end at once, without
+// cleaning up, at a second SIGTERM. The caller must hold the lock.
 func (f *Follower) pass(sig syscall.Signal) {
 	switch sig {
 	case syscall.SIGTERM:
@@ -200,11 +198,10 @@ func (f *Follower) wake() {
 	}
 }
 
-// Run runs the command under one identity after the other. It blocks until the command ends by itself, until it has ended after
-// a signal, or until ctx ends. When Run returns, no process of the command is left, and none will be started.
+// Run runs the command under one identity after another. It blocks until the command ends by itself, until it has ended after a signal, or until ctx ends. When
+// Run returns, no process of the command is left, and none will be started.
 //
-// It returns the command's exit code, or 128+n if signal n came while no command ran. Its error is a *StartError or the cause
-// of ctx.
+// It returns the command's exit code, or 128+n if signal n came while no command ran. The error is a *StartError or the cause of ctx.
 func (f *Follower) Run(ctx context.Context) (code int, err error) {
 	defer context.AfterFunc(ctx, func() {
 		f.mu.Lock()
@@ -247,12 +244,12 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 	}
 }
 
-// EndedByItself reports whether the command ended although it was not asked to, or could not be started. Call it after Run.
+// EndedByItself reports whether the command ended without being asked to, or could not be started. Call it after Run.
 func (f *Follower) EndedByItself() bool { return f.endedByItself }
 
 func (f *Follower) logStopped(t task, p *Process) {
-	// Log: nothing of the command is left. `code` is its exit code; `killed` says that it took longer than `--stop-timeout`; `leftovers` is how many
-	// processes it had left behind, which idalloc killed.
+	// Log: nothing of the command is left. `code` is its exit code; `killed` is true if it took longer than `--stop-timeout`; `leftovers` is the number
+	// of processes that it had left behind, which idalloc killed.
 	// Do: if `killed`, set a longer `--stop-timeout`, or use a command that ends on SIGTERM (a shell has to `exec` its program).
 	f.o.Log.Info("command stopped", "id", t.id.ID, "pid", p.Pid(), "code", p.Code(), "killed", p.Killed(), "leftovers", p.Leftovers())
 }
@@ -272,7 +269,7 @@ func (f *Follower) begin(ctx context.Context) (t task, ok bool) {
 	return task{id: f.want, revoked: f.revoked}, true
 }
 
-// start starts the command. It does not hold the lock meanwhile, because reading the program's file may take long.
+// start starts the command without holding the lock, because reading the program's file may take long.
 func (f *Follower) start(t task) (*Process, error) {
 	p, err := f.o.Runner.Start(Command{Args: Fill(f.o.Command, t.id), Env: environment(f.o.Environ, t.id)})
 	if err != nil {
@@ -290,7 +287,7 @@ func (f *Follower) start(t task) (*Process, error) {
 	return p, nil
 }
 
-// finish notes that no process of the command is left.
+// finish records that no process of the command is left.
 func (f *Follower) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -305,12 +302,12 @@ func (f *Follower) endedBy() syscall.Signal {
 	return f.ending
 }
 
-// attend blocks until the command has ended, and stops it when it may not run on. asked says that it stopped the command.
+// attend blocks until the command has ended. It stops the command when the command must stop. asked is true if it did that.
 func (f *Follower) attend(ctx context.Context, t task, p *Process) (asked bool) {
 	for {
 		if reason := f.mustStop(ctx, t); reason != "" {
 			if !asked {
-				// Log: the command got SIGTERM; `reason` says why: the count changed, there is no id, a signal.
+				// Log: the command got SIGTERM; `reason` is the cause: the count changed, there is no id, or a signal.
 				f.o.Log.Info("stopping the command", "id", t.id.ID, "pid", p.Pid(), "reason", reason)
 			}
 			f.stop(asked)
@@ -335,13 +332,13 @@ func (f *Follower) stop(again bool) {
 		return
 	}
 	f.process.KillAt(boottime.Now() + f.o.StopTimeout)
-	if !f.askedToEnd { // a signal that came while the command was being started did not reach it
+	if !f.askedToEnd { // a signal sent while the command was starting did not reach it
 		f.askedToEnd = true
 		f.pass(cmp.Or(f.ending, syscall.SIGTERM))
 	}
 }
 
-// mustStop returns why the command may not run on. It returns an empty reason if the command may.
+// mustStop explains why the command must stop. The reason is empty if the command may continue.
 func (f *Follower) mustStop(ctx context.Context, t task) (reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

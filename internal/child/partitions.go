@@ -10,21 +10,21 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// OnPartitions says what a change of the partitions does to the command. While there are none, no command runs, whatever it says.
+// OnPartitions configures what happens to the command when its partitions change. While there are no partitions, no command runs, with any value.
 type OnPartitions int
 
 const (
 	// IgnorePartitions is for a process that does not work on partitions.
 	IgnorePartitions OnPartitions = iota
-	// RestartOnPartitions stops the command, and starts it with the new set.
+	// RestartOnPartitions stops the command and starts it with the new set.
 	RestartOnPartitions
-	// SignalOnPartitions sends SIGHUP when there are more partitions. If some are taken away, it stops the command and starts it with
-	// the rest, because only the command's end tells that its work has stopped.
+	// SignalOnPartitions sends SIGHUP when partitions are added. When some are removed, it restarts the command with the rest, because only the end of the
+	// command proves that its work has stopped.
 	SignalOnPartitions
 )
 
-// Restrict takes away all partitions but the given ones. Call it before anything shows that they are gone, and Publish when everything
-// does. No command starts in between. It does not block: StoppedWorkOn waits for the command's end.
+// Restrict removes all partitions but the given ones. Call it before anything shows that they are gone, and call Publish when everything does. No command
+// starts in between. It does not block: StoppedWorkOn waits for the command's end.
 func (f *Follower) Restrict(to placement.Set) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,8 +36,8 @@ func (f *Follower) Restrict(to placement.Set) {
 	f.wake()
 }
 
-// StoppedWorkOn blocks until no command runs that may work on any of the partitions. If ctx ends before that, it returns the cause of
-// ctx. Call it when they are not published any more.
+// StoppedWorkOn blocks until no running command can work on any of the partitions. If ctx ends earlier, it returns the cause of ctx. Call it when the
+// partitions are no longer published.
 func (f *Follower) StoppedWorkOn(ctx context.Context, set placement.Set) error {
 	for {
 		f.mu.Lock()
@@ -47,20 +47,20 @@ func (f *Follower) StoppedWorkOn(ctx context.Context, set placement.Set) error {
 			return nil
 		}
 		select {
-		case <-noCommand: // another one may run by now, with other partitions
+		case <-noCommand: // another command, with other partitions, may already run
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// idle reports whether there is nothing for a command to do. The caller must hold the lock.
+// idle reports whether a command would have no work. The caller must hold the lock.
 func (f *Follower) idle() bool {
 	return f.o.OnPartitions != IgnorePartitions && f.want.Partitions.Owned().Empty()
 }
 
-// hangUp tells the command that there are more partitions, unless it is about to stop anyway. A command that is being started may have
-// read the files already, and has no handler for the signal yet, so it is started again. The caller must hold the lock.
+// hangUp tells the command that partitions were added, unless it is about to stop anyway. A command that is just starting may have read the files already and
+// has no signal handler yet, so it is restarted. The caller must hold the lock.
 func (f *Follower) hangUp() {
 	switch {
 	case f.askedToEnd, f.begun != f.revoked:
@@ -71,7 +71,7 @@ func (f *Follower) hangUp() {
 	}
 }
 
-// keeps reports whether now has all partitions of before, with the same tokens. A partition with another token was away in between.
+// keeps reports whether now has all partitions of before, with the same tokens. If a token differs, the partition was gone in between.
 func keeps(now, before identity.Partitions) bool {
 	same := map[int64]placement.Set{}
 	for _, s := range now.Shares() {

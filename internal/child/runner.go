@@ -16,14 +16,14 @@ import (
 )
 
 var (
-	// ErrBusy means that the earlier command is not gone yet.
+	// ErrBusy means that the previous command is not gone yet.
 	ErrBusy = errors.New("child: the command before still runs")
 	// ErrClosed means that the Runner is closed.
 	ErrClosed = errors.New("child: the runner is closed")
 )
 
-// searchAgain is the time between two searches for leftovers. Usually SIGCHLD starts a search sooner. This is for a process that
-// could not be killed at first.
+// searchAgain is the time between two searches for leftovers. Usually SIGCHLD starts a search sooner. The timer is for a process that could not be killed at
+// first.
 const searchAgain = time.Second
 
 // Command is a command to start.
@@ -32,17 +32,15 @@ type Command struct {
 	Env  []string // its whole environment, KEY=value
 }
 
-// Runner starts processes, one at a time. It reaps every child of this process except for those of package os/exec. A process
-// may have only one Runner.
+// Runner starts processes, one at a time. It reaps every child of this process except those of package os/exec. Use only one Runner per process.
 type Runner struct {
-	// terminal says that standard input is a terminal. Then the command stays in this process's group, because only that
-	// group may read from the terminal.
+	// terminal is true if standard input is a terminal. Then the command stays in this process's group, because only that group may read from the terminal.
 	terminal bool
 	starts   chan start
 	sigchld  chan os.Signal
 	closing  chan struct{}
 	closed   chan struct{}
-	current  *Process // only the loop's goroutine uses it
+	current  *Process // used only by the loop's goroutine
 }
 
 type start struct {
@@ -56,7 +54,7 @@ type started struct {
 	err     error
 }
 
-// NewRunner returns a Runner, and makes this process adopt the orphans below it. The caller must call Close.
+// NewRunner returns a Runner and makes this process adopt the orphans below it. The caller must call Close.
 func NewRunner() (*Runner, error) {
 	if err := adopt(); err != nil {
 		return nil, err
@@ -73,15 +71,14 @@ func NewRunner() (*Runner, error) {
 // Terminal reports whether the command shares this process's group, so that the terminal's signals reach it directly.
 func (r *Runner) Terminal() bool { return r.terminal }
 
-// Close ends the Runner. It kills a process that still runs, but does not wait for its end. Call it once.
+// Close ends the Runner. It kills a process that still runs, but does not wait for it to end. Call it once.
 func (r *Runner) Close() {
 	signal.Stop(r.sigchld)
 	close(r.closing)
 	<-r.closed
 }
 
-// Start starts a command with this process's standard streams. It does not wait for its end. The error is a *StartError,
-// ErrBusy or ErrClosed.
+// Start starts a command with this process's standard streams. It does not wait for the command to end. The error is a *StartError, ErrBusy or ErrClosed.
 func (r *Runner) Start(c Command) (*Process, error) {
 	path, err := Find(c.Args[0])
 	if err != nil {
@@ -97,10 +94,10 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	return s.process, s.err
 }
 
-// loop forks and reaps. It has a thread of its own, because the kernel sends the command's parent-death signal when the thread
-// that forked it ends, and Go may end an unused thread at any time.
+// loop forks and reaps. It has its own thread, because the kernel sends the command's parent-death signal when the thread that forked it ends, and Go may end
+// an unused thread at any time.
 func (r *Runner) loop() {
-	runtime.LockOSThread() // it is never unlocked, so the thread ends together with the goroutine
+	runtime.LockOSThread() // never unlocked, so the thread ends together with the goroutine
 	defer close(r.closed)
 	for {
 		var again <-chan time.Time
@@ -148,16 +145,16 @@ func (r *Runner) reapAll() {
 	}
 }
 
-// Process is a command that was started. Its methods are safe for concurrent use.
+// Process is a started command. Its methods are safe for concurrent use.
 type Process struct {
 	pid   int
 	group bool // it leads a process group
-	// left has the leftovers that were killed, by pid. Only the loop's goroutine uses it until done is closed.
+	// left holds the pids of the leftovers that were killed. Only the loop's goroutine uses it until done is closed.
 	left map[int]bool
 	done chan struct{}
 
 	mu sync.Mutex
-	// reaped says that the command itself has ended. Then another process may have its pid.
+	// reaped: the command itself has ended, so another process may have its pid.
 	reaped bool
 	code   int
 	killed bool
@@ -168,7 +165,7 @@ type Process struct {
 // Pid returns the command's process ID.
 func (p *Process) Pid() int { return p.pid }
 
-// Done returns a channel that is closed when the command has ended and no process that it started is left.
+// Done returns a channel that is closed when the command has ended and none of the processes that it started are left.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Code returns the command's exit code, or 128+n if signal n ended it. Call it after Done is closed.
@@ -197,8 +194,8 @@ func (p *Process) Signal(sig syscall.Signal) {
 	}
 }
 
-// KillAt makes sure that the command and its process group are killed at the given time of package boottime, unless the command
-// has ended by then. It does not block. If it is called again, the earliest time counts.
+// KillAt makes sure that the command and its process group are killed at the given time of package boottime, unless the command has ended before. It does not
+// block. After several calls the earliest time counts.
 func (p *Process) KillAt(at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,8 +215,8 @@ func (p *Process) KillAt(at time.Duration) {
 	}()
 }
 
-// Stop sends SIGTERM to the command, kills it after grace, and blocks until no process of it is left. If ctx ends before that,
-// it returns the cause of ctx, and the command is killed all the same.
+// Stop sends SIGTERM to the command, kills it after grace, and blocks until none of its processes are left. If ctx ends earlier, it returns the cause of ctx;
+// the command is still killed.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.Signal(syscall.SIGTERM)
 	p.KillAt(boottime.Now() + grace)
@@ -259,7 +256,7 @@ func (p *Process) ended() bool {
 	return p.reaped
 }
 
-// reap reaps the command if it has ended. It holds the lock, so that no signal is sent to the pid after it is free again.
+// reap reaps the command if it has ended. It holds the lock, so that no signal is sent to the pid once it is free again.
 func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +266,7 @@ func (p *Process) reap() {
 	var status syscall.WaitStatus
 	pid, err := wait(p.pid, &status)
 	if err == nil && pid == 0 {
-		return // the command still runs
+		return // the command is still running
 	}
 	p.reaped, p.code = true, exitCode(status)
 	if err != nil {
@@ -278,7 +275,7 @@ func (p *Process) reap() {
 	p.disarm()
 }
 
-// codeUnknown stands for an exit code that this process does not know.
+// codeUnknown stands for an unknown exit code.
 const codeUnknown = 255
 
 // exitCode returns the exit code that a shell would return for this status.

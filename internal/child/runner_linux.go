@@ -24,9 +24,9 @@ func adopt() error {
 	return nil
 }
 
-// attributes returns the attributes of a new process. The command must die with this process, even if that is killed, because
-// the next process in the pod may take the same id. It gets a session of its own with its group, because a process can move into any group
-// of its session: what it starts could hide in this process's own.
+// attributes returns the attributes of a new process. The command must die with this process, even if this process is killed, because the next process in the
+// pod may take the same id. Its group gets a session of its own: a process can move into any group of its session, so otherwise a child of the command could
+// hide in this process's group.
 func attributes(group bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: group, Pdeathsig: syscall.SIGKILL}
 }
@@ -36,12 +36,11 @@ func isTerminal(fd int) bool {
 	return err == nil
 }
 
-// clearLeftovers reaps the adopted processes that have ended. If the command p has ended, it also kills the processes that the
-// command left behind. Their children are adopted when they die, so another call kills these. p may be nil. none says that
-// this process has no child any more.
+// clearLeftovers reaps the adopted processes that have ended. If the command p has ended, it also kills the processes that the command left behind. Their
+// children are adopted when they die; the next call kills those. p may be nil. none is true if this process has no more children.
 //
-// It does not touch processes that package os/exec started, for example a kubeconfig's credential plugin. They are in this
-// process's own group. In a terminal the command is in that group, too; then everything in it counts as the command's.
+// It does not touch processes that package os/exec started, such as a kubeconfig's credential plugin. They are in this process's own group. In a terminal the
+// command is also in that group; then everything in the group counts as the command's.
 func clearLeftovers(p *Process) (none bool) {
 	over := p != nil && p.ended()
 	own := unix.Getpgrp()
@@ -71,7 +70,7 @@ type process struct {
 	zombie     bool
 }
 
-// children returns the children of this process. A child that is born meanwhile may be missing.
+// children returns the children of this process. It may miss one that is born during the call.
 func children() []process {
 	proc, err := os.Open("/proc")
 	if err != nil {

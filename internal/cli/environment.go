@@ -11,14 +11,14 @@ import (
 // Environment returns the name of a flag's environment variable.
 type Environment func(f *pflag.Flag) string
 
-// Prefixed names the variable of the flag --max-age PREFIX_MAX_AGE.
+// Prefixed names the variable of the flag --max-age PREFIX_MAX_AGE, for example.
 func Prefixed(prefix string) Environment {
 	return func(f *pflag.Flag) string {
 		return prefix + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 	}
 }
 
-// Set sets the flags that are not on the command line from their environment variables. Errors: UsageErrors.
+// Set sets flags that are not on the command line from their environment variables. Errors are UsageErrors.
 func (name Environment) Set(flags *pflag.FlagSet) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -33,5 +33,5 @@ func (name Environment) Set(flags *pflag.FlagSet) error {
 	return errors.Join(errs...)
 }
 
-// cobras reports whether a flag is one that cobra adds. Such a flag has no environment variable.
+// cobras reports whether cobra added the flag. Such a flag has no environment variable.
 func cobras(f *pflag.Flag) bool { return f.Name == "help" || f.Name == "version" }

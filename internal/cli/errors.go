@@ -1,4 +1,4 @@
-// Package cli is what the commands have in common: exit codes, flags with their environment variables, and the log.
+// Package cli is shared by the commands: exit codes, flags with their environment variables, and the log.
 package cli
 
 import (
@@ -19,7 +19,7 @@ const (
 	ExitForbidden = 4
 )
 
-// UsageError means that the command was called in a wrong way.
+// UsageError means that the command was called incorrectly.
 type UsageError struct{ error }
 
 // Unwrap returns the error without its type.
@@ -28,15 +28,15 @@ func (e UsageError) Unwrap() error { return e.error }
 // Usage returns err as a UsageError.
 func Usage(err error) error { return UsageError{err} }
 
-// Usagef returns a UsageError with a text as of fmt.Errorf.
+// Usagef returns a UsageError with a text formatted as by fmt.Errorf.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// FlagError is what a root command's SetFlagErrorFunc takes. It returns a UsageError that names the help.
+// FlagError is for a root command's SetFlagErrorFunc. It returns a UsageError that names the help.
 func FlagError(cmd *cobra.Command, err error) error {
 	return Usagef("%w: see %s --help", err, cmd.CommandPath())
 }
 
-// Help is what a root command runs: it shows its help, or returns a UsageError for a command that there is not.
+// Help runs a root command: it shows the help, or returns a UsageError for an unknown command.
 func Help(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("unknown command %q: see %s --help", args[0], cmd.CommandPath())
@@ -44,7 +44,7 @@ func Help(cmd *cobra.Command, args []string) error {
 	return cmd.Help()
 }
 
-// NoArgs returns a UsageError for a command with arguments.
+// NoArgs returns a UsageError if the command has arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no arguments, got %q", cmd.CommandPath(), args)
@@ -52,7 +52,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// ExitCode returns the exit code of a command that ends with err: all but ExitNoSlot.
+// ExitCode returns the exit code for err. It never returns ExitNoSlot.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

@@ -14,7 +14,7 @@ import (
 // width is the number of characters in a line of help.
 const width = 80
 
-// Program completes a root command: its help has only a command's own flags, and the command options has those of all commands.
+// Program completes a root command. A command's help shows only its own flags; the command options lists the flags of all commands.
 func Program(root *cobra.Command, version string) {
 	root.Version = version
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -26,7 +26,7 @@ func Program(root *cobra.Command, version string) {
 	}
 }
 
-// usage writes what stands below the description in a command's help. A template of cobra's would link text/template, and with it each method.
+// usage writes the part of a command's help below the description. One of cobra's templates would link text/template, and with it every method.
 func usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	use := cmd.UseLine()
@@ -59,7 +59,7 @@ func usage(cmd *cobra.Command) error {
 	return err
 }
 
-// own returns a command's flags without those that the commands below it have.
+// own returns a command's flags without those of its subcommands.
 func own(cmd *cobra.Command) *pflag.FlagSet {
 	if !cmd.HasSubCommands() {
 		return cmd.LocalFlags()
@@ -67,7 +67,7 @@ func own(cmd *cobra.Command) *pflag.FlagSet {
 	return cmd.LocalNonPersistentFlags()
 }
 
-// options returns the command that lists the flags of all commands. Those that are kubectl's come last.
+// options returns the command that lists the flags of all commands. kubectl's flags come last.
 func options() *cobra.Command {
 	return &cobra.Command{
 		Use: "options", Short: "List the flags that all commands have", Args: NoArgs,

@@ -16,19 +16,19 @@ import (
 	"github.com/idalloc/idalloc/internal/sanitise"
 )
 
-// Log are the flags of the log.
+// Log holds the flags of the log.
 type Log struct {
 	Format    string
 	Verbosity int
 }
 
-// Bind adds the flags. levels says what verbosities show.
+// Bind adds the flags. levels describes what each verbosity shows.
 func (l *Log) Bind(f *pflag.FlagSet, levels string) {
 	f.StringVar(&l.Format, "log-format", "auto", "log as json or console; auto is console at a terminal")
 	f.IntVarP(&l.Verbosity, "v", "v", 0, "verbosity of the log: "+levels)
 }
 
-// Logger returns a logger that writes to standard error. client-go's log goes there, too. Errors: UsageErrors.
+// Logger returns a logger that writes to standard error. client-go's log also goes there. Errors are UsageErrors.
 func (l *Log) Logger() (logr.Logger, error) {
 	config := zap.NewProductionEncoderConfig()
 	config.TimeKey, config.EncodeTime = "time", zapcore.RFC3339NanoTimeEncoder
@@ -54,7 +54,7 @@ func (l *Log) Logger() (logr.Logger, error) {
 	return log, nil
 }
 
-// console keeps a message on its line. Client-go's messages quote others, and the encoder writes a message as it is.
+// console keeps each message on one line. client-go's messages quote other texts, and the encoder writes messages unchanged.
 type console struct{ zapcore.Encoder }
 
 // Clone implements zapcore.Encoder.

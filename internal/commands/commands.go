@@ -15,27 +15,27 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Program is what differs between the programs that have these commands.
+// Program holds what differs between the programs with these commands.
 type Program struct {
-	// Name is what people type: kubectl idalloc, for example.
+	// Name is the command as people type it: kubectl idalloc, for example.
 	Name string
-	// Connect returns a Store, and the namespace that flags or the kubeconfig name.
+	// Connect returns a Store, and the namespace from the flags or the kubeconfig.
 	Connect func() (*store.Store, string, error)
-	// Log returns where to log. Errors: a cli.UsageError about flags.
+	// Log returns the logger. Errors are a cli.UsageError about flags.
 	Log func() (logr.Logger, error)
 	// Formats are the values of -o.
 	Formats Formats
-	// List prints the workloads that get is to list, because no one is named. It is nil in a program whose get shows one workload that is named.
+	// List prints the workloads for get without the name of one. It is nil in a program whose get shows only a named workload.
 	List func(ctx context.Context, named Targets, out *Output, to, errs io.Writer) error
 }
 
-// Targets are what the arguments of a command name: workloads, or kinds. Neither stands for all kinds. The workloads have no namespace yet.
+// Targets holds what the arguments of a command name: workloads or kinds. If both are empty, all kinds are meant. The workloads have no namespace yet.
 type Targets struct {
 	Refs  []store.Ref
 	Kinds []string
 }
 
-// ParseTargets reads arguments as kubectl does: KIND/NAME..., KIND[,KIND] or KIND NAME.... Errors: a cli.UsageError.
+// ParseTargets reads arguments as kubectl does: KIND/NAME..., KIND[,KIND] or KIND NAME.... The error is a cli.UsageError.
 func ParseTargets(args []string) (t Targets, err error) {
 	if len(args) == 0 {
 		return t, nil
@@ -69,7 +69,7 @@ func ParseTargets(args []string) (t Targets, err error) {
 	return t, nil
 }
 
-// One reads arguments that name one workload. Errors: a cli.UsageError.
+// One reads arguments that name one workload. The error is a cli.UsageError.
 func One(args []string) (store.Ref, error) {
 	t, err := ParseTargets(args)
 	if err == nil && len(t.Refs) != 1 {
@@ -81,7 +81,7 @@ func One(args []string) (store.Ref, error) {
 	return t.Refs[0], nil
 }
 
-// connect returns a Store, and the one workload that args name. It may be of a further kind.
+// connect returns a Store, and the one workload that args name. Its kind may also be one of further.
 func (p Program) connect(ctx context.Context, args []string, further ...string) (*store.Store, store.Ref, error) {
 	ref, wrong := One(args)
 	if wrong != nil && (len(args) != 1 || len(further) == 0) {
@@ -102,7 +102,7 @@ func (p Program) connect(ctx context.Context, args []string, further ...string) 
 	return s, ref, nil
 }
 
-// command makes a command whose flags about output and log are checked before it runs.
+// command completes a command: it checks the flags for output and log before it calls run.
 func (p Program) command(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error) *cobra.Command {
 	out := NewOutput(cmd, p.Formats)
 	cmd.Example = "  " + p.Name + " " + cmd.Example

@@ -1,4 +1,3 @@
-// Package commands has the commands get, verify and gc, with which people ask about a workload. The kubectl plugin and the command idalloc have
-// them in common. The two differ in how they connect and in the formats for programs: those of kubectl would double the binary that runs in
-// pods.
+// Package commands contains the commands get, verify and gc, with which people ask about a workload. The kubectl plugin and the command idalloc share them. The
+// two programs differ in how they connect and in their machine-readable formats: kubectl's formats would double the size of the binary that runs in pods.
 package commands

@@ -45,14 +45,14 @@ left to do so. It also deletes Leases of slots that the workload does not have.`
 	return cmd
 }
 
-// sweep is the result of gc as it is printed.
+// sweep is the result of gc, for printing.
 type sweep struct {
 	Owner     string   `json:"owner"`
 	Namespace string   `json:"namespace"`
 	DryRun    bool     `json:"dryRun,omitempty"`
 	Freed     []victim `json:"freed"`
 	Restored  bool     `json:"restored"`
-	// Leases are the slots above the count whose Leases go.
+	// Leases are the slots above the count whose Leases gc deletes.
 	Leases []int `json:"leases,omitempty"`
 }
 

@@ -76,14 +76,14 @@ func (g *getter) run(ctx context.Context, args []string, out, errs io.Writer) er
 	return show(ctx, g, s, t.Refs, slots(), out, errs)
 }
 
-// sight is a way to see a workload.
+// sight is a way to show a workload.
 type sight[V any] struct {
 	kind    string
 	columns inspect.Columns
 	read    func(context.Context, *store.Store, store.Ref) (V, error)
 	rows    func(V, time.Time) [][]string
 	remarks func(V) []string
-	// none is what is said of a workload without rows.
+	// none explains why a workload has no rows.
 	none func(V) string
 }
 
@@ -99,7 +99,7 @@ func partitions() sight[inspect.PartitionView] {
 	}
 }
 
-// show prints workloads, and one of them again at every change if that is asked for.
+// show prints workloads. With --watch it prints the workload again at every change.
 func show[V any](ctx context.Context, g *getter, s *store.Store, refs []store.Ref, by sight[V], out, errs io.Writer) error {
 	views := make([]V, 0, len(refs))
 	for _, ref := range refs {
@@ -136,7 +136,7 @@ func show[V any](ctx context.Context, g *getter, s *store.Store, refs []store.Re
 	})
 }
 
-// print prints what is known of workloads. now is the time from which ages are counted.
+// print prints what was read of the workloads. Ages are relative to now.
 func (by sight[V]) print(w io.Writer, o *Output, refs []store.Ref, views []V, now time.Time) error {
 	if !o.ForPeople() {
 		items := make([]Item, 0, len(refs))

@@ -13,30 +13,30 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// The formats for people. table stands for sentences where there are no rows.
+// Formats for people. table prints sentences if there are no rows.
 const (
 	table = "table"
 	wide  = "wide"
 )
 
-// Formats are the values of -o of a program, the same for each of its commands.
+// Formats holds the values of a program's flag -o. They are the same for all its commands.
 type Formats struct {
-	// Names are those for other programs. A name that ends in = needs a template.
+	// Names are the machine-readable formats. A name that ends in = needs a template.
 	Names []string
-	// Printer returns how one of the names is printed. template is what stands behind its =. Errors: a template that makes no sense.
+	// Printer returns the printer for one of the names. template is the text after its =. The error explains why the template is invalid.
 	Printer func(name, template string) (Printer, error)
 }
 
-// all returns all names, those for people first.
+// all returns all names, with the formats for people first.
 func (f Formats) all() []string { return append([]string{table, wide}, f.Names...) }
 
 // String lists the names.
 func (f Formats) String() string { return strings.Join(f.all(), ", ") }
 
-// Printer prints items for programs: one as it is, or all as a list.
+// Printer prints items in a machine-readable format: one item by itself, or all as a list.
 type Printer func(w io.Writer, list bool, items ...Item) error
 
-// Item is something to print, and the workload that it is about.
+// Item is something to print, and its workload.
 type Item struct {
 	About store.Ref
 	Kind  string
@@ -55,14 +55,14 @@ func NewOutput(cmd *cobra.Command, formats Formats) *Output {
 	o := &Output{formats: formats}
 	cmd.Flags().StringVarP(&o.format, "output", "o", table, formats.String())
 	complete := cobra.FixedCompletions(formats.all(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
-	_ = cmd.RegisterFlagCompletionFunc("output", complete) // fails for a flag that there is not
+	_ = cmd.RegisterFlagCompletionFunc("output", complete) // fails only for a flag that does not exist
 	return o
 }
 
-// ForPeople reports whether tables and sentences are to be printed.
+// ForPeople reports whether the output should be tables and sentences.
 func (o *Output) ForPeople() bool { return o.format == table || o.format == wide }
 
-// Check returns a cli.UsageError if there is no such format.
+// Check returns a cli.UsageError if the format does not exist.
 func (o *Output) Check() error {
 	_, err := o.printer()
 	return err
@@ -71,7 +71,7 @@ func (o *Output) Check() error {
 // Is reports whether the format has this name.
 func (o *Output) Is(name string) bool { return o.format == name }
 
-// printer returns what prints for programs, nil if the output is for people. Errors: a cli.UsageError.
+// printer returns the machine-readable printer, or nil if the output is for people. The error is a cli.UsageError.
 func (o *Output) printer() (Printer, error) {
 	if o.ForPeople() {
 		return nil, nil //nolint:nilnil // there is none
@@ -90,7 +90,7 @@ func (o *Output) printer() (Printer, error) {
 	return printer, nil
 }
 
-// Items prints items for programs: one as it is, or all as a list.
+// Items prints items in a machine-readable format: one item by itself, or all as a list.
 func (o *Output) Items(w io.Writer, list bool, items ...Item) error {
 	printer, err := o.printer()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Plain are the formats of a program that prints data as it is.
+// Plain returns the formats of a program that prints data unchanged.
 func Plain() Formats {
 	return Formats{Names: []string{"json", "yaml"}, Printer: func(name, _ string) (Printer, error) {
 		return map[string]Printer{"json": printJSON, "yaml": printYAML}[name], nil

@@ -70,7 +70,7 @@ func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.
 	return remark(cmd.Context(), s, ref, cmd.ErrOrStderr())
 }
 
-// remark says what the cluster lacks of the admission policies. That is not about the workload, so it is no warning of the report.
+// remark warns on errs if the admission policies are missing or do not apply. That is not about the workload, so it is no warning of the report.
 func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) error {
 	missing := check.PolicyMissing(ctx, s)
 	if missing == "" {
@@ -83,7 +83,7 @@ func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) 
 	return err
 }
 
-// passes says that the policies do not limit one of the workload's pods. An error says nothing of that.
+// passes explains that the policies do not limit one of the workload's pods. It returns "" if they do, and after an error.
 func passes(ctx context.Context, s *store.Store, ref store.Ref) string {
 	receipts, _, err := s.Receipts(ctx, ref, store.Sought{})
 	if err != nil || len(receipts) == 0 {

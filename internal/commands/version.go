@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// NewVersion returns the command version of a program.
+// NewVersion returns a program's command version.
 func NewVersion(program, version string, formats Formats) *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cli.NoArgs}
 	out := NewOutput(cmd, formats)

@@ -11,87 +11,87 @@ import (
 // Do is a kind of step.
 type Do string
 
-// The steps, as test/proof names them.
+// Steps, with the names of test/proof.
 const (
 	T2       Do = "T2" // a process sends a receipt that locks something
 	Give     Do = "Give"
 	Arrives  Do = "arrives" // the API server accepts a receipt
 	T3       Do = "T3"
-	Work     Do = "work" // work begins, or goes on under a new process
+	Work     Do = "work" // work begins, or continues under a new process
 	Stop     Do = "stop"
 	Restart  Do = "Restart"
 	Foreign  Do = "foreign" // another writer changes a receipt
-	End      Do = "end"     // the pod object vanishes, or says that the pod ended
+	End      Do = "end"     // the pod's object vanishes, or reports that the pod ended
 	Locks    Do = "T2-by-controller"
 	Withdraw Do = "Withdraw"
 	Begin    Do = "Begin"
 	// Container is the start of a container of a gated pod.
 	Container Do = "container"
-	// Publish writes the id of a pod that has begun again. ForeignID is another writer's change of it.
+	// Publish writes the id of a pod that has begun again. ForeignID is another writer's change of that id.
 	Publish   Do = "Publish"
 	ForeignID Do = "foreign-id"
-	// Secure is a write of a Lease, and ShowsLeases the part of a strict pod's T3 that lists these.
+	// Secure writes a Lease. ShowsLeases is the part of a strict pod's T3 that lists Leases.
 	Secure      Do = "Secure"
 	ShowsLeases Do = "T3-of-Leases"
 )
 
-// Receipt is a write of a receipt, and the receipt that it leaves.
+// Receipt is one version of a receipt, and the write that stores it.
 type Receipt struct {
-	// ID tells it from all others: its bytes.
+	// ID distinguishes it from all other receipts. It stands for its bytes.
 	ID string
-	// Pod is the UID of its pod. Tests is the receipt that the write replaces.
+	// Pod is the UID of its pod. Tests is the receipt that the write replaces; with any other one the write fails.
 	Pod, Tests string
-	// Locks and Notes are slots and partitions. One that ends with a star is every partition of an owner.
+	// Locks and Notes name slots and partitions. A name that ends with a star means every partition of an owner.
 	Locks, Notes []string
 	Begun        bool
-	// Strict says that a Lease locks the same.
+	// Strict is true if a Lease locks the same.
 	Strict bool
 }
 
 // Step is one step of a history.
 type Step struct {
 	Do Do
-	// Pod is the UID of the pod. A Lease that no pod has has none.
+	// Pod is the UID of the pod. It is empty for a Lease without a holder.
 	Pod string
-	// Receipt is what is sent, what arrives, or what another writer leaves. Stands is what stands after Arrives.
+	// Receipt is sent, arrives, or is left by another writer. Stands is the receipt on the pod after Arrives.
 	Receipt, Stands Receipt
 	// Thing is the slot or the partition.
 	Thing string
-	// Showed is the pod's receipt that T3 showed, for Begin. For Work and T3 it may be empty: any one, and the one that stands.
+	// Showed is the pod's receipt that T3 showed, for Begin. If it is empty for Work or T3: Work accepts any receipt, T3 means the one that stands.
 	Showed string
-	// IDs are what the pod's annotations say after ForeignID.
+	// IDs are the ids in the pod's annotations after ForeignID.
 	IDs []string
-	// Version is the resourceVersion of what arrives, or of what T3 shows.
+	// Version is the resourceVersion of the arriving write, or of the list of T3.
 	Version int64
-	// Token is that of Work and Publish, 0 where none is checked.
+	// Token belongs to Work and Publish. 0: it is not checked.
 	Token int64
-	// Former says of Arrives that a process sent it before the last Restart, and of T3 that it shows an earlier moment.
+	// Former: for Arrives, the process sent it before the last Restart; for T3, it shows an earlier moment.
 	Former bool
-	// Lease is a Lease's name. It is over at Until. At is the time of the step.
+	// Lease is the name of a Lease. It expires at Until. At is the time of the step.
 	Lease     string
 	At, Until time.Duration
 }
 
-// ErrRefused is the error for a step that the protocol does not allow. The error says which condition is broken.
+// ErrRefused means that the protocol does not allow a step. The wrapping error names the broken condition.
 var ErrRefused = errors.New("the protocol does not allow this step")
 
-// Rule returns the condition that a step broke, as the proof names it.
+// Rule returns the condition that a step broke, with its name in the proof.
 func Rule(err error) string {
 	_, rule, _ := strings.Cut(err.Error(), ErrRefused.Error()+": ")
 	rule, _, _ = strings.Cut(rule, ", pods ")
 	return rule
 }
 
-// Checker follows a history. The zero Checker is ready for use.
+// Checker follows a history. The zero Checker is ready to use.
 type Checker struct {
 	pods map[string]*pod
-	// lock and work are the pods that lock each thing, and that work on it.
+	// lock and work hold, for each thing, the pods that lock it and the pods that work on it.
 	lock, work map[string][]*pod
 	leases     map[string]lease
 	tokens     map[string]told
 }
 
-// told is the highest token of a thing, and the UID of its pod.
+// told is the highest token of a thing, and the UID of the pod that had it.
 type told struct {
 	token int64
 	pod   string
@@ -103,21 +103,21 @@ type shows struct{ receipt, thing string }
 type pod struct {
 	uid     string
 	receipt Receipt
-	// known are all receipts of the pod, sent or not, and stood and sent those that stood and were sent.
+	// known holds all receipts of the pod, sent or not. stood holds those that stood on the pod, sent those that were sent.
 	known           map[string]*Receipt
 	stood, sent     map[string]bool
 	last            map[string]bool // what the process sent last
 	shown, unbroken map[shows]bool
-	// leased are the things of which a T3 showed no other Lease.
+	// leased holds the things for which a T3 showed no other Lease.
 	leased      map[string]bool
 	spans       map[string]span
 	works, ids  map[string]bool
 	gated, gone bool
-	// exposed says that an assumption did not hold for the pod, and that it has written nothing since, and damaged that one did not hold at some time.
+	// exposed: an assumption was broken for the pod, and it has written nothing since. damaged: an assumption was broken for it at some time.
 	exposed, damaged bool
 }
 
-// span is the version since which a pod has locked a thing, the newest that T3 showed, and the token that was told under that lock.
+// span belongs to one lock of a thing: the version since which the pod has locked it, the newest version that T3 showed, and the token used under that lock.
 type span struct{ since, until, token int64 }
 
 // need is a condition of a step.
@@ -126,7 +126,7 @@ type need struct {
 	ok   bool
 }
 
-// Add says that a pod was created, and which receipt it has then: one that locks nothing.
+// Add adds a new pod. receipt names its first receipt, which locks nothing.
 func (c *Checker) Add(uid, receipt string, gated bool) {
 	if c.pods == nil {
 		*c = Checker{pods: map[string]*pod{}, lock: map[string][]*pod{}, work: map[string][]*pod{}, leases: map[string]lease{}, tokens: map[string]told{}}
@@ -137,7 +137,7 @@ func (c *Checker) Add(uid, receipt string, gated bool) {
 	}
 }
 
-// Take takes in a step. It returns ErrRefused with the condition that the step breaks. It changes nothing then.
+// Take carries out a step if the protocol allows it. Otherwise it changes nothing and returns ErrRefused with the broken condition.
 func (c *Checker) Take(s Step) error {
 	p := c.pods[s.Pod]
 	if p == nil && (s.Do != Secure || s.Pod != "") {
@@ -152,7 +152,7 @@ func (c *Checker) Take(s Step) error {
 	return nil
 }
 
-// Two returns the things on which two pods are at work. There are none as long as no step was refused.
+// Two returns the things on which two pods work. There are none until a step was refused.
 func (c *Checker) Two() (things []string) {
 	for x, pods := range c.work {
 		if len(pods) > 1 {
@@ -207,7 +207,7 @@ func (c *Checker) needs(s Step, p *pod) []need {
 	return []need{{"a known step", false}}
 }
 
-// needsOfSend are the conditions under which a receipt is sent.
+// needsOfSend returns the conditions for sending a receipt.
 func (c *Checker) needsOfSend(s Step, p *pod) []need {
 	r := s.Receipt
 	needs := []need{
@@ -231,7 +231,7 @@ func (c *Checker) needsOfSend(s Step, p *pod) []need {
 	return append(needs, need{"it begins", r.Begun}, need{"it tests the receipt that T3 showed", s.Showed == r.Tests}, need{"T3 showed no other lock", all})
 }
 
-// needsOfWork are the conditions under which a process may begin to work on a thing.
+// needsOfWork returns the conditions for beginning to work on a thing.
 func (c *Checker) needsOfWork(s Step, p *pod, needs []need) []need {
 	x, noted := s.Thing, false
 	if s.Showed == "" || s.Showed == p.receipt.ID {
@@ -249,7 +249,7 @@ func (c *Checker) needsOfWork(s Step, p *pod, needs []need) []need {
 	return append(needs, c.grows(s, p)...)
 }
 
-// grows are the conditions of a token. It is of this lock, not later than what T3 showed, and above that of every other pod before.
+// grows returns the conditions of a token: it is of this lock, not later than what T3 showed, and higher than the token of every earlier pod.
 func (c *Checker) grows(s Step, p *pod) []need {
 	x, k, before := s.Thing, s.Token, c.tokens[s.Thing]
 	if k == 0 {
@@ -318,7 +318,7 @@ func (c *Checker) do(s Step, p *pod) {
 	}
 }
 
-// stands takes in what stands on the pod from now on.
+// stands records the receipt that now stands on the pod.
 func (c *Checker) stands(r Receipt, p *pod, version int64) {
 	for k := range p.unbroken {
 		if !has(r.Locks, k.thing) {
@@ -340,7 +340,7 @@ func (c *Checker) stands(r Receipt, p *pod, version int64) {
 	p.receipt, p.stood[r.ID], p.known[r.ID] = r, true, &r
 }
 
-// othersLock reports whether another live pod's receipt locks the thing. Of two strict pods the Leases say that.
+// othersLock reports whether another live pod's receipt locks the thing. Between two strict pods the Leases decide instead.
 func (c *Checker) othersLock(p *pod, x string) bool {
 	locks := func(q *pod) bool { return q != p && (!p.receipt.Strict || !q.receipt.Strict) }
 	return slices.ContainsFunc(c.lock[x], locks) || slices.ContainsFunc(c.lock[every(x)], locks)
@@ -348,7 +348,7 @@ func (c *Checker) othersLock(p *pod, x string) bool {
 
 func (p *pod) send(r Receipt) { p.sent[r.ID], p.known[r.ID] = true, &r }
 
-// replaced is the receipt that a write tests.
+// replaced returns the receipt that a write replaces.
 func (p *pod) replaced(r Receipt) Receipt {
 	if before := p.known[r.Tests]; before != nil {
 		return *before
@@ -356,10 +356,10 @@ func (p *pod) replaced(r Receipt) Receipt {
 	return Receipt{}
 }
 
-// isNew reports whether no write and no pod had this receipt before.
+// isNew reports whether this receipt was never sent and never stood on the pod.
 func (p *pod) isNew(id string) bool { return !p.sent[id] && !p.stood[id] }
 
-// confirmed reports whether T3 has shown no other lock of a thing that the pod has locked since.
+// confirmed reports whether T3 showed no other lock of a thing, and the pod has locked the thing ever since.
 func (p *pod) confirmed(x string) bool {
 	for k := range p.unbroken {
 		if k.thing == x && p.shown[k] {
@@ -369,7 +369,7 @@ func (p *pod) confirmed(x string) bool {
 	return false
 }
 
-// mayNote reports whether the pod may note what r notes: it works on it, has noted it before, or T3 has shown no other lock of it.
+// mayNote reports whether the pod may note r.Notes: it must work on each thing, have noted it before, or T3 must have shown no other lock of it.
 func (p *pod) mayNote(r Receipt) bool {
 	return !slices.ContainsFunc(r.Notes, func(x string) bool {
 		return !slices.Contains(r.Locks, x) || !p.confirmed(x) && !p.works[x] && !slices.Contains(p.replaced(r).Notes, x)

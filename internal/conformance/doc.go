@@ -1,9 +1,9 @@
-// Package conformance checks a history, step by step, against what test/proof proves: each step must be one that its chapters take, gated, tokens and strict
-// allow. A condition has the same name here and there.
+// Package conformance checks a history step by step against test/proof. Each step must be allowed by the chapters take, gated, tokens and strict of the proof.
+// Conditions have the same names in both.
 //
-// The Checker judges steps. The Recorder makes them of what is stored, of what lists return and of what is worked on, and of nothing that a program
-// believes. The simulations and kubectl idalloc observe use both. A write is judged when it arrives: nobody else sees it being sent.
+// The Checker judges steps. The Recorder derives them only from what is stored, listed and worked on, and not from what a program believes. The simulations and
+// kubectl idalloc observe use both. A write is judged when it arrives, because only its sender sees it being sent.
 //
-// The proof says that no history of allowed steps ends with two pods at work on one thing. So a history that a program made, and that conforms, shows that
-// the program keeps to the protocol, and one that does not conform shows where it leaves the protocol, long before two are at work.
+// The proof shows that no history of allowed steps ends with two pods at work on one thing. So if a program's history conforms, the program keeps to the
+// protocol. If it does not conform, the first refused step shows where the program leaves the protocol, long before two pods are at work.
 package conformance

@@ -12,7 +12,7 @@ type lease struct {
 	until  time.Duration
 }
 
-// needsOfLease are the conditions of a write of a Lease: p has it then, or none if p is nil.
+// needsOfLease returns the conditions for a write of a Lease that makes p the holder. If p is nil, the Lease gets no holder.
 func (c *Checker) needsOfLease(s Step, p *pod) []need {
 	l := c.leases[s.Lease]
 	if l.holder == nil {
@@ -44,7 +44,7 @@ func (c *Checker) secures(s Step, p *pod) {
 	}
 }
 
-// hasLease reports whether a Lease that is not over locks the thing for the pod.
+// hasLease reports whether an unexpired Lease locks the thing for the pod.
 func (c *Checker) hasLease(p *pod, x string, at time.Duration) bool {
 	for _, l := range c.leases {
 		if l.holder == p && at < l.until && has(l.locks, x) {
@@ -70,7 +70,7 @@ func (p *pod) lease(x string) {
 	p.leased[x] = true
 }
 
-// worksOn reports whether the pod works on some of what a Lease locked, and does not lock any more.
+// worksOn reports whether the pod works on something that a Lease locked before and no longer locks.
 func (p *pod) worksOn(before, now []string) bool {
 	return slices.ContainsFunc(before, func(x string) bool { return p.works[x] && !has(now, x) })
 }

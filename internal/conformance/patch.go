@@ -6,11 +6,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// Patch is what matters of a patch of a pod.
+// Patch holds the parts of a pod's patch that matter here.
 type Patch struct {
-	// Version says that the patch fails if anything has changed on the pod, and Text that it fails if the receipt has.
+	// Version: the patch fails if anything on the pod has changed. Text: it fails if the receipt has changed.
 	Version, Text bool
-	// Receipt is the receipt that the patch sets, empty if it sets none.
+	// Receipt is the new receipt, empty if the patch sets none.
 	Receipt string
 }
 
@@ -19,7 +19,7 @@ const (
 	receiptPath     = annotationsPath + "/idalloc.dev~1receipt"
 )
 
-// ReadPatch reads a JSON Patch or a merge patch. What it cannot read says nothing.
+// ReadPatch reads a JSON Patch or a merge patch. It ignores what it cannot read.
 func ReadPatch(body []byte) (out Patch) {
 	var ops []struct {
 		Op    string `json:"op"`

@@ -16,17 +16,17 @@ func hidden(pod *metav1.ObjectMeta) bool {
 	return r.State == receipt.Locks && len(ReceiptOf(pod).Locks) == 0
 }
 
-// Slot and Partition name things. The owner is the value of the label.
+// Slot names a slot. owner is the value of the owner label.
 func Slot(namespace, owner string, id int) string {
 	return namespace + "/" + owner + "/" + strconv.Itoa(id)
 }
 
-// Partition names a partition.
+// Partition names a partition. owner is the value of the owner label.
 func Partition(namespace, owner string, k int) string {
 	return namespace + "/" + owner + partitionMark + strconv.Itoa(k)
 }
 
-// ReceiptOf reads a pod's receipt. It locks nothing if the labels by which others find it are not there.
+// ReceiptOf reads a pod's receipt. The receipt locks nothing if the pod lacks the labels by which others find it.
 func ReceiptOf(pod *metav1.ObjectMeta) Receipt {
 	r, _ := receipt.Anywhere(pod)
 	out := Receipt{ID: idOf(pod.Annotations[receipt.Key]), Pod: string(pod.UID), Begun: r.Begun, Strict: r.Strict}
@@ -43,7 +43,7 @@ func ReceiptOf(pod *metav1.ObjectMeta) Receipt {
 	return out
 }
 
-// confirmed is what the controller has confirmed of an agent's receipt. An unreadable one locks that.
+// confirmed returns what the controller has confirmed of an agent's receipt. An unreadable receipt locks that.
 func confirmed(pod *metav1.ObjectMeta, owner string) (locks []string) {
 	told, ok := receipt.ProposalOf(pod)
 	if !ok || told.Confirmed == nil {
@@ -59,7 +59,7 @@ func confirmed(pod *metav1.ObjectMeta, owner string) (locks []string) {
 	return locks
 }
 
-// idOf is a name for the bytes of a receipt.
+// idOf returns a short name for the bytes of a receipt.
 func idOf(text string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text)) // a hash never fails

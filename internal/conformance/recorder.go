@@ -14,10 +14,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// Author is who writes.
+// Author is the writer of an object.
 type Author int
 
-// The authors.
+// Authors.
 const (
 	// Another is a writer other than idalloc.
 	Another Author = iota
@@ -25,42 +25,42 @@ const (
 	Controller
 )
 
-// Write is what is known of a write besides what it stored.
+// Write describes a write, apart from the object that it stored.
 type Write struct {
 	By Author
-	// Process tells the processes of a pod apart.
+	// Process distinguishes the processes of a pod.
 	Process string
-	// Patch is what was sent. What admission made of it is another writer's.
+	// Patch is what was sent. If admission changed it, the change counts as another writer's.
 	Patch Patch
-	// At is when it was stored.
+	// At is the time at which it was stored.
 	At time.Duration
 }
 
 // List is an answer to a list of pods.
 type List struct {
-	// By is the UID of the pod whose process asked, empty for a controller, and Process which process of it.
+	// By is the UID of the pod whose process asked, empty for a controller. Process is that process.
 	By, Process string
 	Version     int64
-	// Newest says that nothing was stored since. Slots says that only receipts of some slots were asked for.
+	// Newest: nothing was stored since the list. Slots: the list asked only for receipts of some slots.
 	Newest, Slots bool
 	Pods          []*metav1.ObjectMeta
 }
 
-// Recorder writes what was stored, listed and worked on as steps, and has the Checker judge them.
+// Recorder turns what was stored, listed and worked on into steps, and the Checker judges them.
 type Recorder struct {
 	Checker
 
-	// Refused is told of each step that the protocol does not allow, and Assumed of each that breaks one of its assumptions.
+	// Refused is called for each step that the protocol does not allow, Assumed for each step that breaks an assumption of the protocol.
 	Refused, Assumed func(s Step, err error)
-	// Steps counts the steps that were allowed.
+	// Steps counts the allowed steps.
 	Steps int
 
 	seen map[string]*seen
-	// changed are the Leases that another writer wrote last. What one of them says need not be what its holder goes by.
+	// changed holds the Leases that a writer other than idalloc wrote last. Their holders need not act on that content.
 	changed map[string]bool
 }
 
-// seen is what the Recorder knows of a pod.
+// seen is what the Recorder knows about a pod.
 type seen struct {
 	words     words
 	id        string
@@ -71,7 +71,7 @@ type seen struct {
 	works map[string]int64
 }
 
-// words are what others read of a pod's lock. Of the receipt it is the name of its bytes.
+// words are the parts of a pod's lock that others read. receipt is the name of the receipt's bytes (idOf).
 type words struct{ receipt, id, owner string }
 
 func wordsOf(pod *metav1.ObjectMeta) words {
@@ -82,7 +82,7 @@ func wordsOf(pod *metav1.ObjectMeta) words {
 	return words{text, pod.Labels[receipt.IDLabel], pod.Labels[receipt.OwnerLabel]}
 }
 
-// Pod takes in a version of a pod.
+// Pod records a version of a pod.
 func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
 	uid, version := string(pod.UID), versionOf(pod)
 	now, id := wordsOf(pod), pod.Annotations[idKey]
@@ -92,7 +92,7 @@ func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
 		r.Asks(uid, w.Process)
 	}
 	if now != known.words {
-		w.Patch.Version = w.Patch.Version || w.Patch.Text && known.words.receipt == "" // what locks nothing may come back
+		w.Patch.Version = w.Patch.Version || w.Patch.Text && known.words.receipt == "" // a receipt that locks nothing may come back
 		if w.Patch.Receipt == "" || idOf(w.Patch.Receipt) != now.receipt || hidden(pod) {
 			w.By = Another
 		}
@@ -110,7 +110,7 @@ func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
 	r.id(p, pod, w.By)
 }
 
-// of returns what the Checker knows of a pod, which may be new.
+// of returns the Checker's pod. It adds the pod if it is new.
 func (r *Recorder) of(uid string, gated bool) *pod {
 	if r.pods[uid] == nil {
 		r.Add(uid, idOf(""), gated)
@@ -122,8 +122,8 @@ func (r *Recorder) of(uid string, gated bool) *pod {
 	return r.pods[uid]
 }
 
-// foreign takes in what another writer made of a receipt. Its bytes may come back, so it has a name of its own. Those of a receipt whose labels alone
-// changed stand on.
+// foreign records a receipt that another writer changed. Its bytes may have been there before, so the receipt gets a name of its own. If only the labels
+// changed, the bytes stand as before.
 func (r *Recorder) foreign(p *pod, next Receipt, before, now words, version int64) {
 	mark := comesBack
 	if before.receipt == now.receipt {
@@ -140,10 +140,10 @@ func (r *Recorder) foreign(p *pod, next Receipt, before, now words, version int6
 	}
 }
 
-// The marks of receipts of other writers.
+// Marks in the names of receipts of other writers.
 const comesBack, relabelled = "@", "~"
 
-// bytesOf returns the receipt that has the bytes of another one.
+// bytesOf removes the mark from a name: it returns the receipt with the same bytes.
 func bytesOf(id string) string {
 	if i := strings.IndexAny(id, comesBack+relabelled); i >= 0 {
 		return id[:i]
@@ -151,7 +151,7 @@ func bytesOf(id string) string {
 	return id
 }
 
-// receipt takes in a receipt that its writer has written.
+// receipt records a receipt that its own writer wrote.
 func (r *Recorder) receipt(p *pod, next Receipt, w Write, former bool, version int64) {
 	switch {
 	case w.Patch.Version, w.Patch.Text && !strings.Contains(p.receipt.ID, comesBack):
@@ -178,7 +178,7 @@ func (r *Recorder) receipt(p *pod, next Receipt, w Write, former bool, version i
 // idKey is the annotation from which the program of a gated pod reads its id.
 const idKey = "idalloc.dev/id"
 
-// id takes in what the annotation of a gated pod says from now on.
+// id records the new value of a gated pod's id annotation.
 func (r *Recorder) id(p *pod, pod *metav1.ObjectMeta, by Author) {
 	owner, _ := receipt.Anywhere(pod)
 	var ids []string
@@ -194,14 +194,14 @@ func (r *Recorder) id(p *pod, pod *metav1.ObjectMeta, by Author) {
 	}
 }
 
-// Ended takes in that a pod object vanished, or says that the pod ended.
+// Ended records that a pod's object vanished or reports that the pod ended.
 func (r *Recorder) Ended(uid string) {
 	if p := r.pods[uid]; p != nil && !p.gone {
 		r.take(Step{Do: End, Pod: uid})
 	}
 }
 
-// Asks takes in that a process of a pod did something. A process is new if no other one of the pod had its name.
+// Asks records that a process of a pod did something. A new name after the first one is a restart.
 func (r *Recorder) Asks(uid, process string) {
 	known := r.seen[uid]
 	if known == nil || slices.Contains(known.processes, process) {
@@ -212,7 +212,7 @@ func (r *Recorder) Asks(uid, process string) {
 	}
 }
 
-// Listed takes in an answer to a list: it is a T3 of all things that it shows one lock of.
+// Listed records an answer to a list. It is a T3 of all things on which it shows only one lock.
 func (r *Recorder) Listed(l List) {
 	locks := map[string][]Receipt{}
 	if l.By != "" {
@@ -248,7 +248,7 @@ func (r *Recorder) Listed(l List) {
 	}
 }
 
-// ListedLeases takes in that a process of a pod got a list of Leases.
+// ListedLeases records that a process of a pod got a list of Leases.
 func (r *Recorder) ListedLeases(uid string, at time.Duration) {
 	if p := r.pods[uid]; p != nil {
 		for _, x := range p.receipt.Locks {
@@ -257,7 +257,7 @@ func (r *Recorder) ListedLeases(uid string, at time.Duration) {
 	}
 }
 
-// Lease takes in a version of a Lease: who holds it, what it locks, and when it is over. An empty holder has let it go.
+// Lease records a version of a Lease: its holder, what it locks, and when it expires. holder is empty if the Lease was released.
 func (r *Recorder) Lease(name, holder string, by Author, locks []string, at, until time.Duration) {
 	if holder != "" {
 		r.of(holder, false)
@@ -280,7 +280,7 @@ func (r *Recorder) Lease(name, holder string, by Author, locks []string, at, unt
 	r.take(s)
 }
 
-// Works takes in what all work of a pod is about at this moment, with its tokens.
+// Works records all that a pod works on at this moment, with its tokens.
 func (r *Recorder) Works(uid string, things map[string]int64, at time.Duration) {
 	p := r.of(uid, false)
 	known := r.seen[uid]
@@ -303,7 +303,7 @@ func (r *Recorder) Works(uid string, things map[string]int64, at time.Duration) 
 	known.works = maps.Clone(things)
 }
 
-// beside reports the other pods that work on what the pod begins to work on.
+// beside reports other pods that work on the same thing as the pod when it begins.
 func (r *Recorder) beside(p *pod, x string, token int64) {
 	for _, q := range r.work[x] {
 		if q != p && !r.excused(p, q) {
@@ -312,12 +312,12 @@ func (r *Recorder) beside(p *pod, x string, token int64) {
 	}
 }
 
-// excused reports whether the assumptions do not hold for one of two pods.
+// excused reports whether the protocol's assumptions are broken for one of the two pods.
 func (r *Recorder) excused(p, q *pod) bool {
 	return p.exposed || q.exposed || (p.gone || q.gone) && (!p.receipt.Strict || !q.receipt.Strict)
 }
 
-// take has the Checker judge a step, and carries it out all the same.
+// take has the Checker judge a step, and carries it out even if it is refused.
 func (r *Recorder) take(s Step) {
 	err := r.try(s)
 	p := r.pods[s.Pod]
@@ -333,13 +333,13 @@ func (r *Recorder) take(s Step) {
 	r.do(s, p)
 }
 
-// expose notes that an assumption does not hold for a pod. That of a pod that is gone and works is A2.
+// expose notes that an assumption is broken for a pod. If the pod is gone and still works, that is A2.
 func (r *Recorder) expose(p *pod, s Step, err error) {
 	p.exposed, p.damaged = true, true
 	r.Assumed(s, err)
 }
 
-// Resume takes in a pod that was there before anything was seen of it, and what it works on. What it notes and what has begun counts as confirmed.
+// Resume records a pod that existed before the Recorder began, and what it works on. What its receipt notes or has begun counts as confirmed.
 func (r *Recorder) Resume(pod *metav1.ObjectMeta, works map[string]int64) {
 	uid, next := string(pod.UID), ReceiptOf(pod)
 	p := r.of(uid, pod.Labels[receipt.AssignLabel] == receipt.ByController)
@@ -360,7 +360,7 @@ func (r *Recorder) Resume(pod *metav1.ObjectMeta, works map[string]int64) {
 	r.seen[uid].works = works
 }
 
-// Offer takes in that somebody may have listed the receipts at this moment.
+// Offer records that the receipts may have been listed at this moment.
 func (r *Recorder) Offer(version int64, things ...string) {
 	for _, x := range things {
 		for _, p := range r.lock[x] {
@@ -385,7 +385,7 @@ func (r *Recorder) Working(uid string) map[string]int64 {
 	return nil
 }
 
-// Others returns the UIDs of the other pods that lock what a step is about, or work on it.
+// Others returns the UIDs of the other pods that lock, or work on, the things of a step.
 func (r *Recorder) Others(s Step) (pods []string) {
 	for _, x := range append(slices.Concat(s.Receipt.Locks, s.Receipt.Notes), s.Thing) {
 		for _, q := range slices.Concat(r.lock[x], r.work[x], r.lock[every(x)]) {
@@ -397,10 +397,10 @@ func (r *Recorder) Others(s Step) (pods []string) {
 	return pods
 }
 
-// ForgetLease takes in that what became of a Lease meanwhile was not seen.
+// ForgetLease drops a Lease, because its changes were not seen for some time.
 func (r *Recorder) ForgetLease(name string) { delete(r.leases, name) }
 
-// Forget takes in that a pod is gone, and its work with it.
+// Forget drops a pod that is gone, with its work.
 func (r *Recorder) Forget(uid string) {
 	if r.pods[uid] == nil {
 		return

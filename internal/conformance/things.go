@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Slots and partitions are named OWNER/ID and OWNER#NUMBER. OWNER#* is every partition of the owner.
+// Slots are named OWNER/ID and partitions OWNER#NUMBER. OWNER#* means every partition of the owner.
 const partitionMark, star = "#", "*"
 
-// every is the name of all partitions among which the thing is, empty for a slot.
+// every returns the name for all partitions of the thing's owner. It is empty if the thing is a slot.
 func every(x string) string {
 	owner, _, partition := strings.Cut(x, partitionMark)
 	if !partition {
@@ -47,7 +47,7 @@ func subset(some, of []string) bool {
 	return !slices.ContainsFunc(some, func(x string) bool { return !has(of, x) })
 }
 
-// without takes a pod out of a list of pods.
+// without removes a pod from the pods of thing x.
 func without(in map[string][]*pod, x string, p *pod) {
 	if in[x] = slices.DeleteFunc(in[x], func(q *pod) bool { return q == p }); len(in[x]) == 0 {
 		delete(in, x)

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// longest is how long a client waits at most for a sign of life. A new count is late by twice that if a connection dies unnoticed.
+	// longest is the maximum time for which a client waits for a sign of life. If a connection dies unnoticed, a new count is late by twice that.
 	longest = 5 * time.Second
-	// shortest is how long it waits at least. Otherwise it would leave servers that are merely busy.
+	// shortest is the minimum time. With less, the client would leave servers that are merely busy.
 	shortest = 500 * time.Millisecond
 )
 
-// patience is how long a client waits for a connection.
+// patience configures how long a client waits for a connection.
 type patience struct {
-	// dial is how long it may take to make one.
+	// dial is the time limit for opening one.
 	dial time.Duration
-	// silent is after which silence the client sends an HTTP/2 ping, and how long the answer to that may take.
+	// silent is the time of silence after which the client sends an HTTP/2 ping, and the time limit for the answer.
 	silent time.Duration
 }
 
-// patienceFor returns the patience of a client with this fence-after, 0 without strict mode. docs/outages.md has what follows from it.
+// patienceFor returns the patience for this fence-after; 0 means no strict mode. docs/outages.md describes the consequences.
 func patienceFor(fenceAfter time.Duration) patience {
 	if fenceAfter == 0 {
 		return patience{dial: longest, silent: longest}
@@ -35,10 +35,9 @@ func patienceFor(fenceAfter time.Duration) patience {
 	return patience{dial: bound(fenceAfter / 30), silent: bound(fenceAfter / 10)}
 }
 
-// Alive returns a copy of config whose clients leave a connection early that does not answer, and make a new one. By client-go's own times they
-// would leave it after 45 s. A client also reads its token file again after an answer that refuses the token, and not only once a minute, and its CA file
-// after a certificate that it does not trust, and not only every five minutes.
-// fenceAfter is 0 without strict mode. A config with a transport of its own stays as it is.
+// Alive returns a copy of config whose clients soon replace a connection that does not answer. With client-go's own times they would do that only after 45 s. A
+// client also reads its token file again after an answer that refuses the token, not only once a minute. It reads its CA file again after a certificate that it
+// does not trust, not only every five minutes. fenceAfter is 0 without strict mode. A config with its own transport stays as it is.
 func Alive(config *rest.Config, fenceAfter time.Duration) *rest.Config {
 	if config.Transport != nil {
 		return config
@@ -48,7 +47,7 @@ func Alive(config *rest.Config, fenceAfter time.Duration) *rest.Config {
 	if dial == nil {
 		dial = (&net.Dialer{KeepAlive: longest}).DialContext
 	}
-	// Because of its dialer the client shares its transport with no other one, so that ping may change it.
+	// Because of its own dialer, the client shares its transport with no other client, so ping may change it.
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, p.dial)
 		defer cancel()
@@ -66,17 +65,17 @@ func Alive(config *rest.Config, fenceAfter time.Duration) *rest.Config {
 	return config
 }
 
-// ping has a transport send pings. It comes before all other wrappers, but for trusting.
+// ping makes a transport send pings. It runs before all other wrappers except trusting.
 func (p patience) ping(t http.RoundTripper) http.RoundTripper {
 	if is := innermost(t); is != nil {
-		// These go before the times that client-go has set.
+		// These override the times that client-go has set.
 		is.HTTP2 = &http.HTTP2Config{SendPingTimeout: p.silent, PingTimeout: p.silent}
 		is.TLSHandshakeTimeout = max(p.dial, p.silent)
 	}
 	return t
 }
 
-// innermost returns the transport that makes the connections, nil if it is none of net/http.
+// innermost returns the transport that makes the connections, or nil if it is not an *http.Transport.
 func innermost(t http.RoundTripper) *http.Transport {
 	for {
 		switch is := t.(type) {

@@ -1,4 +1,4 @@
-// Package connect finds the API server by kubectl's rules. In a pod these end with the service account.
+// Package connect finds the API server by kubectl's rules. In a pod the last resort is the service account.
 package connect
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/idalloc/idalloc/internal/failpoint"
 )
 
-// Flags are those that say which API server to ask.
+// Flags select the API server.
 type Flags struct {
 	// Kubeconfig is the path of a file, empty for none.
 	Kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 }
 
-// Bind adds the flags, as kubectl has them.
+// Bind adds the same flags as kubectl.
 func (f *Flags) Bind(flags *pflag.FlagSet) {
 	kubectls := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.BindKubeconfig(kubectls)
@@ -31,30 +31,29 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 	flags.AddFlagSet(kubectls)
 }
 
-// BindKubeconfig adds only the flag that names a file.
+// BindKubeconfig adds only the flag for a kubeconfig file.
 func (f *Flags) BindKubeconfig(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Kubeconfig, "kubeconfig", "", "kubeconfig file, before KUBECONFIG and ~/.kube/config")
 }
 
-// mark is the annotation of the flags that Bind adds.
+// mark is the annotation on flags that Bind adds.
 const mark = "idalloc.dev/kubectl"
 
-// Is reports whether a flag is one that Bind has added.
+// Is reports whether Bind added the flag.
 func Is(flag *pflag.Flag) bool {
 	_, marked := flag.Annotations[mark]
 	return marked
 }
 
-// Config returns a client configuration by kubectl's rules, with what the flags say. It uses the first of these that exists: the
-// kubeconfig file, if it is not empty; KUBECONFIG; ~/.kube/config; the pod's service account. namespace is the one that the
-// configuration names, or "default".
+// Config returns a client configuration by kubectl's rules, with the flags applied. It uses the first of these that exists: the kubeconfig file, if it is not
+// empty; KUBECONFIG; ~/.kube/config; the pod's service account. namespace comes from the configuration, otherwise it is "default".
 func (f *Flags) Config() (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 	config, err = loader.ClientConfig()
 	switch pod := os.Getenv("KUBERNETES_SERVICE_HOST") != ""; {
-	case clientcmd.IsEmptyConfig(err) && pod: // client-go names a variable that nothing reads
+	case clientcmd.IsEmptyConfig(err) && pod: // client-go's error names a variable that nothing reads
 		// Error: exit code 1: the pod has no token for the API server.
 		// Do: set `serviceAccountName`, and mount the token.
 		return nil, "", errors.New("this pod has no token for the API server: set serviceAccountName, and leave automountServiceAccountToken on")
@@ -71,8 +70,8 @@ func (f *Flags) Config() (config *rest.Config, namespace string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("namespace: %w", err)
 	}
-	// No rate limit: one process sends few requests and has its own back-off, and the API server protects itself by priority
-	// and fairness. A limit here would only delay hand-overs.
+	// No rate limit: one process sends few requests and has its own back-off, and the API server protects itself with priority and fairness. A limit here would
+	// only delay hand-overs.
 	config.QPS = -1
 	failpoint.Wrap(config)
 	return config, namespace, nil

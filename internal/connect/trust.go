@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// trusting is a transport that reads its CA file again after a certificate that it does not trust. The request fails, and the next one trusts the new CA.
+// trusting is a transport that reads its CA file again after a certificate that it does not trust. That request fails; the next one trusts the new CA.
 type trusting struct {
 	file string
 
 	mu  sync.Mutex
 	now http.RoundTripper
-	// read is what stood in the file after such a certificate, empty before the first.
+	// read is the content of the file after the last such certificate, empty before the first.
 	read string
 }
 
@@ -36,7 +36,7 @@ func (t *trusting) WrappedRoundTripper() http.RoundTripper {
 	return t.now
 }
 
-// renew has the next requests trust what the file has now. A file that cannot be read or has no certificate changes nothing: it may be half written.
+// renew makes the next requests trust the file's current content. A file that is unreadable or has no certificate changes nothing: it may be half written.
 func (t *trusting) renew(failed http.RoundTripper) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

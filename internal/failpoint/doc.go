@@ -1,3 +1,3 @@
-// Package failpoint breaks one write of a program at its exact place: between any two of its writes, the program crashes, stands still or is misled. Only a
-// build with the tag failpoints has it. hack/failpoints walks through all of them.
+// Package failpoint breaks one chosen write of a program. Around that write the program crashes, stands still or is misled. Only builds with the tag failpoints
+// have it. hack/failpoints tries all writes.
 package failpoint

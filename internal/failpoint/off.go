@@ -4,5 +4,5 @@ package failpoint
 
 import "k8s.io/client-go/rest"
 
-// Wrap does nothing in a program that is released.
+// Wrap does nothing in a released program.
 func Wrap(*rest.Config) {}

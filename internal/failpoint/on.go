@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// Variable is "N:FAULT:FILE". The fault is that of the N-th write, counted from 1. FILE is made when it happens.
+	// Variable is "N:FAULT:FILE". The fault happens at the N-th write, counted from 1. FILE is created when it happens.
 	Variable = "IDALLOC_FAILPOINT"
-	// stall is longer than what a request may take, and late is after the program has gone on without an answer.
+	// stall is longer than a request may take. late is when the program has already continued without an answer.
 	stall, late = 20 * time.Second, 2 * time.Second
 )
 
 var errLost = errors.New("failpoint: no answer")
 
-// Wrap has one write fail as Variable says.
+// Wrap makes one write fail as Variable describes.
 func Wrap(config *rest.Config) {
 	parts := strings.SplitN(os.Getenv(Variable), ":", 3)
 	if len(parts) < 3 {
@@ -66,7 +66,7 @@ func fail(fault string, next http.RoundTripper, r *http.Request) (*http.Response
 	switch fault {
 	case "crash": // before it is sent
 		return nil, crash()
-	case "after": // when it is carried out
+	case "after": // after it is carried out
 		if _, err := next.RoundTrip(r); err != nil {
 			return nil, err
 		}
@@ -76,19 +76,19 @@ func fail(fault string, next http.RoundTripper, r *http.Request) (*http.Response
 			StatusCode: http.StatusInternalServerError, Status: "500 failpoint", Request: r, Header: http.Header{"Content-Type": {"application/json"}},
 			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"failpoint"}`)),
 		}, nil
-	case "lost": // it is carried out
+	case "lost": // it is carried out, and its answer is lost
 		answer, err := next.RoundTrip(r)
 		if err == nil {
 			_ = answer.Body.Close()
 		}
 		return nil, errLost
-	case "stall": // and is not sent then
+	case "stall": // it hangs, and is never sent
 		select {
 		case <-r.Context().Done():
 		case <-time.After(stall):
 		}
 		return nil, errLost
-	case "late": // the program has no answer, and goes on. It is carried out then, if its conditions hold.
+	case "late": // the program has no answer and continues; then it is carried out, if its conditions hold
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err

@@ -3,11 +3,11 @@ package fence
 
 import "context"
 
-// Context looks for the end of the work whenever Err is called. So work that was suspended together with its process sees at once that its id is
-// gone. Contexts derived from it do not call Err. They end a moment later, when the goroutines of this process run again.
+// Context checks whether the work must end whenever Err is called. So work that was suspended together with its process sees at once that its id is gone.
+// Derived contexts do not call Err; they end a moment later, when the goroutines of this process run again.
 type Context struct {
 	context.Context //nolint:containedctx // it is one
-	// Check ends the context if the work may not go on, by the clock or by what is known of the id.
+	// Check ends the context if the work must end, by the clock or by what is known about the id.
 	Check func()
 }
 

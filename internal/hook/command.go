@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// outputLimit is the number of bytes that an error quotes from the end of a command's output.
+	// outputLimit is the maximum number of bytes that an error quotes from the end of a command's output.
 	outputLimit = 1 << 10
-	// outputDelay bounds the wait for the output of processes that the command left running.
+	// outputDelay limits the wait for the output of processes that the command left running.
 	outputDelay = time.Second
 )
 
-// The variables of a stop.
+// Variables of a stop.
 const (
 	stopVariable       = "IDALLOC_STOP"
 	partitionsVariable = "IDALLOC_PARTITIONS_STOP"
 )
 
-// Stop says which work the command is to stop.
+// Stop describes the work that the command should stop.
 type Stop struct {
-	// Number tells this stop from others. It is 0 if it has none.
+	// Number distinguishes this stop from others. It is 0 if it has none.
 	Number int
-	// Partitions are those on which the work is to stop. If the set is empty, all work under the id is to stop.
+	// Partitions are the partitions on which the work should stop. If the set is empty, all work under the id should stop.
 	Partitions placement.Set
 }
 
@@ -41,8 +41,8 @@ type Command struct {
 	argv []string
 }
 
-// Parse reads a command line without a shell. White space separates words. Single or double quotes keep a word with white space
-// together. No other character has a meaning. The error says what is wrong with the line.
+// Parse splits a command line without a shell. White space separates words. Single or double quotes keep a word with white space together. No other character
+// has a meaning. The error explains what is wrong with the line.
 func Parse(line string) (*Command, error) {
 	argv, err := split(line)
 	if err != nil {
@@ -57,7 +57,7 @@ func Parse(line string) (*Command, error) {
 // Find returns an error if the program cannot be found or executed in this container.
 func (c *Command) Find() error {
 	if _, err := exec.LookPath(c.argv[0]); err != nil {
-		// Error: exit code 2: `--drain-exec` or `--fence-exec` names a program that the container of `idalloc watch` does not have.
+		// Error: exit code 2: `--drain-exec` or `--fence-exec` names a program that is missing in the container of `idalloc watch`.
 		// Do: see [drain hooks](operations.md#drain-hooks).
 		return fmt.Errorf("this container has no such program (%w): idalloc's own image has no shell and no programs: copy /idalloc into the workload's image, or the program into idalloc's", err)
 	}
@@ -96,18 +96,17 @@ func split(line string) (words []string, err error) {
 	return words, nil
 }
 
-// Run runs the command and blocks until it has ended. It returns nil if the command exited with 0. If ctx ends before that, it
-// kills the command and all processes of its group, and the error wraps the cause of ctx. Errors quote the end of the
-// command's output.
+// Run runs the command and blocks until it has ended. It returns nil if the command exited with 0. If ctx ends earlier, it kills the command and all processes
+// of its group, and the error wraps the cause of ctx. Errors quote the end of the command's output.
 //
-// The command has the environment of this process, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_TOKEN of id, and with IDALLOC_STOP and
-// IDALLOC_PARTITIONS_STOP of stop, as far as it has them.
+// The command has the environment of this process, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_TOKEN of id, and with IDALLOC_STOP and IDALLOC_PARTITIONS_STOP of
+// stop if it has them.
 func (c *Command) Run(ctx context.Context, id identity.Identity, stop Stop) error {
 	var output tail
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...) //nolint:gosec // the operator names the command
 	cmd.Env = environment(os.Environ(), id, stop)
 	cmd.Stdout, cmd.Stderr = &output, &output
-	// The command gets a group of its own, so that the processes that it starts are killed with it.
+	// The command gets its own group, so that the processes that it starts are killed with it.
 	group(cmd)
 	cmd.WaitDelay = outputDelay
 	err := cmd.Run()
@@ -142,7 +141,7 @@ func environment(base []string, id identity.Identity, stop Stop) []string {
 	return env
 }
 
-// tail keeps the last outputLimit bytes that were written to it.
+// tail keeps the last outputLimit bytes written to it.
 type tail struct{ data []byte }
 
 // Write implements io.Writer. It needs no lock: os/exec writes from one goroutine if both streams have the same writer.
@@ -154,7 +153,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the bytes as valid UTF-8, without white space at both ends.
+// String returns the bytes as valid UTF-8, with white space trimmed at both ends.
 func (t *tail) String() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(t.data), "?"))
 }

@@ -11,22 +11,21 @@ import (
 // ErrNothingToDrain means that no stop waits for this report.
 var ErrNothingToDrain = errors.New("nothing to drain")
 
-// Gate passes on the program's report that it has stopped using the id. It is open while the pod gives an id away. A report only counts
-// until the gate is closed. The zero value is closed. It is safe for concurrent use.
+// Gate receives the program's report that it has stopped using the id. It is open while the pod gives an id away. A report counts only until the gate is
+// closed. The zero value is closed. It is safe for concurrent use.
 type Gate struct {
 	mu    sync.Mutex
 	open  bool
-	token int64 // the token of the id that the pod gives away, 0 if it is not known
-	// first and last are the numbers of the first and the last stop since it was opened, 0 if there was none.
+	token int64 // of the id that the pod gives away, 0 if unknown
+	// first and last are the numbers of the first and the last stop since the gate was opened, 0 if there was none.
 	first, last int
-	// stopped is made by Open, and closed by the report.
+	// stopped is created by Open and closed by the report.
 	stopped chan struct{}
 	heard   bool
 }
 
-// Open opens the gate. token is that of the id that the pod gives away, or 0 if it is not known, and stop the number of the stop, or 0 if it
-// has none yet. If the gate is open, the program is asked once more, and the report for an earlier number counts, too: the work has not begun
-// again in between.
+// Open opens the gate. token is the token of the id that the pod gives away, or 0 if unknown. stop is the number of the stop, or 0 if it has none yet. If the
+// gate is already open, the program is asked again, and a report for an earlier number also counts, because the work has not begun again in between.
 func (g *Gate) Open(token int64, stop int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -45,10 +44,9 @@ func (g *Gate) Close() {
 	g.open = false
 }
 
-// Drained reports that the program has stopped using the id of this token, as the answer to the stop of this number. 0 stands for any
-// token, and for any stop. A second report is no error. Drained does not block. The error wraps ErrNothingToDrain if the gate is
-// closed, or open for another token or stop. An id keeps its token if a stop is called off, so only the number tells that a report is
-// not a late one.
+// Drained reports that the program has stopped using the id with this token, in answer to the stop with this number. 0 stands for any token or any stop. A
+// second report is no error. Drained does not block. The error wraps ErrNothingToDrain if the gate is closed, or open for another token or stop. A cancelled
+// stop leaves the token unchanged, so only the number identifies a late report.
 func (g *Gate) Drained(token int64, stop int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,13 +66,12 @@ func (g *Gate) Drained(token int64, stop int) error {
 	return nil
 }
 
-// Wait blocks until the report comes. If ctx ends before that, it returns the cause of ctx. If the gate is closed, it waits for
-// the end of ctx.
+// Wait blocks until the report comes. If ctx ends earlier, it returns the cause of ctx. If the gate is closed, it waits for the end of ctx.
 func (g *Gate) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	stopped := g.stopped
 	if !g.open {
-		stopped = nil // an earlier report does not count, and a nil channel blocks for ever
+		stopped = nil // an earlier report does not count, and a nil channel blocks forever
 	}
 	g.mu.Unlock()
 	select {

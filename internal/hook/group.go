@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// group gives the command a process group of its own, all of which is killed when its context ends.
+// group gives the command its own process group. The whole group is killed when the command's context ends.
 func group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {

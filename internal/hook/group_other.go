@@ -4,5 +4,5 @@ package hook
 
 import "os/exec"
 
-// group does nothing: no pod runs there, only people's commands do.
+// group does nothing: no pods run on this system.
 func group(*exec.Cmd) {}

@@ -8,15 +8,14 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Parts passes on the program's reports that it has stopped its work on some partitions. It knows for each partition that is to stop
-// which stop was the first to name it. A report names the last stop that the program had heard of. So it counts for a partition that was
-// to stop then, and has been ever since: the program cannot have begun to work on it again. The zero value has none. It is safe for
-// concurrent use.
+// Parts collects the program's reports that it has stopped its work on some partitions. For each partition that must stop, it knows the first stop that named
+// it. A report names the last stop that the program had heard of. The report counts for a partition that had to stop then and has had to stop ever since,
+// because the program cannot have begun to work on it again. The zero value has no partitions. It is safe for concurrent use.
 type Parts struct {
 	mu sync.Mutex
-	// stops are the partitions that are to stop, by the stop that was the first to name them.
+	// stops holds the partitions that must stop, by the first stop that named them.
 	stops map[int]placement.Set
-	// all is the union of them. heard are those of them that the program has reported.
+	// all is the union of stops. heard holds the partitions of all that the program has reported.
 	all, heard placement.Set
 	// last is the number of the last stop.
 	last int
@@ -24,8 +23,8 @@ type Parts struct {
 	news chan struct{}
 }
 
-// Show says which partitions are to stop, and the number of the last stop. Call it before the program can know that. A partition that is
-// not to stop any more may be worked on again, so its report is forgotten.
+// Show sets which partitions must stop, and the number of the last stop. Call it before the program can know that. It forgets the report for a partition that
+// no longer has to stop, because the program may work on it again.
 func (p *Parts) Show(stopping placement.Set, last int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,9 +43,9 @@ func (p *Parts) Show(stopping placement.Set, last int) {
 	p.all, p.heard, p.last = stopping, p.heard.Intersect(stopping), last
 }
 
-// Drained reports that the program, which had heard of this stop and of none after it, has stopped its work on the partitions. A second
-// report is no error. Drained does not block. The error wraps ErrNothingToDrain if some of the partitions are not to stop, or only
-// since a later stop. Then nothing of the report counts.
+// Drained reports that the program has stopped its work on the partitions, and that stop was the last stop it had heard of. A second report is no error.
+// Drained does not block. The error wraps ErrNothingToDrain if some of the partitions need not stop, or have had to only since a later stop. Then nothing of
+// the report counts.
 func (p *Parts) Drained(set placement.Set, stop int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,8 +70,8 @@ func (p *Parts) Drained(set placement.Set, stop int) error {
 	return nil
 }
 
-// Wait blocks until the program has reported all of the partitions, and calls stopped with those that it has reported. If ctx ends before that, it
-// returns the cause of ctx.
+// Wait blocks until the program has reported all of the partitions. Each time some are reported, it calls stopped with them. If ctx ends earlier, it returns
+// the cause of ctx.
 func (p *Parts) Wait(ctx context.Context, set placement.Set, stopped func(placement.Set)) error {
 	for {
 		p.mu.Lock()

@@ -6,14 +6,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Aliases of aliases can grow without bound, and an alias may be a part of what it stands for.
+// Limits: aliases of aliases can grow without bound, and an alias may be part of the node that it refers to.
 const (
 	maxNodes = 1 << 20
 	maxDepth = 1000
 )
 
-// expand returns a copy of a document with copies in place of aliases, and with what merge keys merge in their place. So a change in
-// one place changes nothing elsewhere.
+// expand returns a copy of a document without aliases and merge keys: each is replaced by a copy of its content. So a change in one place changes nothing
+// elsewhere.
 func expand(root *yaml.Node) (*yaml.Node, error) {
 	e := expander{}
 	c := e.copy(root, 0)
@@ -49,7 +49,7 @@ func (e *expander) copy(n *yaml.Node, depth int) *yaml.Node {
 	return &c
 }
 
-// merge resolves the merge key of a mapping whose aliases are expanded. A key of the mapping itself wins.
+// merge resolves the merge key of a mapping whose aliases are expanded. Keys of the mapping itself take precedence.
 func merge(m *yaml.Node) {
 	i := mergeKey(m)
 	if i < 0 {

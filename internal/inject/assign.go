@@ -15,17 +15,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// AssignLabel is the label of a pod template for whose pods idalloc-controller plans, with the value ByController or ByAgent.
+// AssignLabel asks idalloc-controller to plan for the pods of a template. Its value is ByController or ByAgent.
 const AssignLabel = receipt.AssignLabel
 
 const (
-	// ByController is the way in which idalloc-controller gives a pod its id: before the pod starts.
+	// ByController: idalloc-controller assigns the id before the pod starts.
 	ByController = receipt.ByController
-	// ByAgent is the way in which a sidecar of the pod locks the id that idalloc-controller proposes to it.
+	// ByAgent: a sidecar of the pod locks the id that idalloc-controller proposes.
 	ByAgent = receipt.ByAgent
 )
 
-// The names of what such a pod has.
+// Names of what is added to such a pod.
 const (
 	gate       = "idalloc.dev/id"
 	idEnv      = "IDALLOC_ID"
@@ -36,13 +36,13 @@ const (
 	countField = "metadata.annotations['idalloc.dev/start-count']"
 )
 
-// What a pod gets. The policy of config/assign gives it the same.
+// assignParts is what is added to a pod. The policy of config/assign adds the same.
 //
 //go:embed assign.yaml
 var assignParts []byte
 
-// assign adds the gate, the variables and the files of the id to a workload's template, and the watcher if the template asks for restarts. It tells whether
-// that changed anything. If it keeps what has one of the names, it only adds what is missing.
+// assign adds the gate, the variables and the files of the id to a workload's template, and the watcher if the template asks for restarts. It reports whether
+// that changed anything. With keeps, it only adds what is missing and replaces nothing.
 func (w *workload) assign(image string, keeps bool) (changed bool, err error) {
 	spec := field(w.template, "spec")
 	if list(spec, "containers") == nil {
@@ -69,7 +69,7 @@ func (w *workload) assign(image string, keeps bool) (changed bool, err error) {
 	return w.mark(AssignLabel, ByController) || p.changed, nil
 }
 
-// watch adds the container that restarts all others. It is the first one, so that all others start with its count or with a later one.
+// watch adds the container that restarts all others. It comes first, so that the others start with its count or a later one.
 func (p *pod) watch(all *yaml.Node, image string) {
 	watcher := field(all, "watcher")
 	put(watcher, "image", scalar(image))
@@ -84,12 +84,12 @@ func (p *pod) watch(all *yaml.Node, image string) {
 	}
 }
 
-// onCount is what the template says of a count that changes.
+// onCount returns what the template asks for when the count changes.
 func (w *workload) onCount() string {
 	return value(w.template, "metadata", "annotations", assignment.OnCountKey)
 }
 
-// checkCount returns why the pods of a template cannot do what it asks for when the count changes.
+// checkCount explains why the pods of a template cannot do what it asks for when the count changes, or returns nil.
 func (w *workload) checkCount(spec *yaml.Node) error {
 	switch on := w.onCount(); {
 	case on == "" && field(descend(w.template, "metadata", "annotations"), assignment.OnCountKey) == nil, on == assignment.OnCountKeep:
@@ -106,7 +106,7 @@ func (w *workload) checkCount(spec *yaml.Node) error {
 	return nil
 }
 
-// ofJob reports whether a Job makes the pods.
+// ofJob reports whether the pods belong to a Job.
 func (w *workload) ofJob() bool {
 	if kind := value(w.object, "kind"); kind == "Job" || kind == "CronJob" {
 		return true
@@ -116,8 +116,8 @@ func (w *workload) ofJob() bool {
 	})
 }
 
-// variables adds those that a container lacks. In a template each goes before the first one that refers to it, or to the end, where config/gated has
-// it. A pod has them first, as by the policy.
+// variables adds the variables that a container lacks. In a template, each goes before the first variable that refers to it, otherwise to the end, as in
+// config/gated. In a pod they come first, as the policy puts them.
 func (p *pod) variables(c *yaml.Node, all []*yaml.Node) {
 	first := 0
 	for _, v := range all {
@@ -133,7 +133,7 @@ func (p *pod) variables(c *yaml.Node, all []*yaml.Node) {
 	}
 }
 
-// injectAgent adds the sidecar, and the labels by which idalloc-controller plans for it.
+// injectAgent adds the sidecar, and the labels with which idalloc-controller plans for the pods.
 func (w *workload) injectAgent(o Options) (changed bool, err error) {
 	if named(list(field(w.template, "spec"), "schedulingGates"), "name", gate) >= 0 {
 		return false, fmt.Errorf("the pod has label %s: %s and the scheduling gate %s, which nothing would remove: remove the gate from the pod template", AssignLabel, ByAgent, gate)
@@ -145,7 +145,7 @@ func (w *workload) injectAgent(o Options) (changed bool, err error) {
 	return w.mark(AssignLabel, ByAgent) || changed, nil
 }
 
-// mark gives the template a label that it lacks, with Options.All or Options.By, and tells whether it lacked it.
+// mark adds a missing label to the template, if Options.All or Options.By ask for that. It reports whether it did.
 func (w *workload) mark(label, text string) (changed bool) {
 	labels := ensure(ensure(w.template, "metadata", yaml.MappingNode), "labels", yaml.MappingNode)
 	if value(labels, label) == text {
@@ -155,7 +155,7 @@ func (w *workload) mark(label, text string) (changed bool) {
 	return true
 }
 
-// checkAssigned returns why the pods of a template cannot get their ids from the controller.
+// checkAssigned explains why the pods of a template cannot get their ids from the controller, or returns nil.
 func checkAssigned(template, spec *yaml.Node) error {
 	if value(template, "metadata", "labels", Label) == yes {
 		return fmt.Errorf("the pod template asks for the sidecar and for an id of the controller: remove label %s or label %s", Label, AssignLabel)
@@ -190,12 +190,12 @@ func checkAssignedContainer(c *yaml.Node) error {
 	return nil
 }
 
-// containers returns all of a pod. An init container may need the id, too, and it is known before the first one starts.
+// containers returns all containers of a pod. Init containers may also need the id, and it is known before the first one starts.
 func containers(spec *yaml.Node) []*yaml.Node {
 	return append(elements(list(spec, "initContainers")), elements(list(spec, "containers"))...)
 }
 
-// clone returns a copy, so that no two places of a document share a node.
+// clone returns a deep copy, so that no two places of a document share a node.
 func clone(n *yaml.Node) *yaml.Node {
 	c := *n
 	c.Content = make([]*yaml.Node, len(n.Content))

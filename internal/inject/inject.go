@@ -8,37 +8,35 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Label is the label of a pod template that asks for the sidecar, with the value "true".
+// Label is the label of a pod template that asks for the sidecar. Its value is "true".
 const Label = "idalloc.dev/inject"
 
-// Injected is the annotation of a template that has the sidecar from this package, and of a pod that has it from either way.
+// Injected is the annotation of a template with a sidecar from this package, and of a pod with a sidecar from this package or from the policy.
 const Injected = "idalloc.dev/injected"
 
-// DefaultImage is the sidecar's image if neither Options nor the template name one.
+// DefaultImage is the sidecar's image if neither Options nor the template names one.
 const DefaultImage = "ghcr.io/idalloc/idalloc:v0.1.0"
 
 const yes = "true"
 
-// BySidecar is the way in which a sidecar of the pod gets its id.
+// BySidecar: a sidecar of the pod claims the id.
 const BySidecar = "sidecar"
 
 // Options configures Stream. The zero value is ready to use.
 type Options struct {
-	// All adds the sidecar to all workloads, also to those whose templates lack the label. A template with another value of
-	// the label stays as it is.
+	// All adds the sidecar to all workloads, including those whose templates lack the label. A template with another value of the label stays as it is.
 	All bool
-	// By restricts Stream to the workloads that ask for this way: BySidecar, ByAgent or ByController. All adds this way. Empty is all of them,
-	// and the sidecar with All. ByAgent also has the controller plan for workloads that ask for the sidecar alone.
+	// By restricts Stream to workloads that ask for this way: BySidecar, ByAgent or ByController. With All, other workloads also get it. If By is empty, Stream
+	// handles every way, and All adds the sidecar. With ByAgent, the controller also plans for workloads that ask only for the sidecar.
 	By string
 	// Image replaces DefaultImage.
 	Image string
-	// Warn is told of a workload that gets the sidecar and will be in trouble with it, as a sentence that begins with KIND/NAME.
-	// Nil drops them.
+	// Warn is called for each workload that will have trouble with its sidecar. The sentence begins with KIND/NAME. If Warn is nil, warnings are dropped.
 	Warn func(sentence string)
 }
 
-// Stream returns a stream of YAML or JSON documents in which all workloads that ask for it have the sidecar, or what an id of the controller
-// needs, and the names of these workloads as KIND/NAME. Of several errors it returns all, one for each workload that cannot have the sidecar.
+// Stream adds the sidecar, or what an id of the controller needs, to all workloads in a stream of YAML or JSON documents that ask for it. It also returns the
+// names of these workloads, as KIND/NAME. The error joins one error for each workload that cannot have the sidecar.
 func Stream(stream string, o Options) (result string, workloads []string, err error) {
 	var b strings.Builder
 	if o.Warn == nil {
@@ -54,7 +52,7 @@ func Stream(stream string, o Options) (result string, workloads []string, err er
 			i.errs = append(i.errs, err)
 		}
 		if text != d.body && !strings.HasSuffix(d.separator, "\n") && d.separator != "" {
-			d.separator += "\n" // the document began in this line
+			d.separator += "\n" // the document began on this line
 		}
 		b.WriteString(d.separator + text)
 	}
@@ -70,7 +68,7 @@ type injector struct {
 	errs      []error
 }
 
-// document returns the text of a document with the sidecar, or the same text.
+// document returns the document with the sidecar added, or the same text.
 func (i *injector) document(text string) (string, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &root); err != nil {
@@ -89,7 +87,7 @@ func (i *injector) document(text string) (string, error) {
 	return styleOf(&root).encode(expanded)
 }
 
-// object adds the sidecar to an object, or to those of a list, and tells whether anything has changed.
+// object adds the sidecar to an object, or to the objects of a list, and reports whether anything changed.
 func (i *injector) object(object *yaml.Node) (changed bool) {
 	if items := field(object, "items"); items != nil && items.Kind == yaml.SequenceNode {
 		for _, item := range items.Content {

@@ -34,7 +34,7 @@ func descend(m *yaml.Node, keys ...string) *yaml.Node {
 	return m
 }
 
-// value returns the text at the end of keys, or none. Null is none.
+// value returns the text at the end of keys. It is empty if a key is missing or the value is null.
 func value(m *yaml.Node, keys ...string) string {
 	n := descend(m, keys...)
 	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
@@ -51,7 +51,7 @@ func list(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// elements returns a copy of those of a sequence, so that it may change meanwhile.
+// elements returns a copy of the elements of a sequence, so that the sequence may change during a loop.
 func elements(sequence *yaml.Node) []*yaml.Node {
 	if sequence == nil {
 		return nil
@@ -59,7 +59,7 @@ func elements(sequence *yaml.Node) []*yaml.Node {
 	return slices.Clone(sequence.Content)
 }
 
-// texts returns those of a sequence of scalars.
+// texts returns the strings in a sequence of scalars.
 func texts(sequence *yaml.Node) []string {
 	all := make([]string, 0, len(elements(sequence)))
 	for _, n := range elements(sequence) {
@@ -68,7 +68,7 @@ func texts(sequence *yaml.Node) []string {
 	return all
 }
 
-// named returns the index of the first element of a sequence whose key has this value, or -1.
+// named returns the index of the first element of a sequence in which key has the value text, or -1.
 func named(sequence *yaml.Node, key, text string) int {
 	return slices.IndexFunc(elements(sequence), func(n *yaml.Node) bool { return value(n, key) == text })
 }
@@ -82,14 +82,14 @@ func put(m *yaml.Node, key string, v *yaml.Node) {
 	m.Content = append(m.Content, scalar(key), v)
 }
 
-// remove takes a key out of a mapping.
+// remove deletes a key of a mapping.
 func remove(m *yaml.Node, key string) {
 	if i := keyIndex(m, key); i >= 0 {
 		m.Content = slices.Delete(m.Content, i, i+2)
 	}
 }
 
-// drop takes the element with a name out of a list, and the list if it is empty then. It tells whether there was one.
+// drop deletes the element with this name from a list, and the list if it is then empty. It reports whether there was one.
 func drop(parent *yaml.Node, key, name string) bool {
 	l := list(parent, key)
 	at := named(l, "name", name)
@@ -103,7 +103,7 @@ func drop(parent *yaml.Node, key, name string) bool {
 	return true
 }
 
-// ensure returns the mapping or sequence at a key. It makes one if there is none, or null.
+// ensure returns the mapping or sequence at a key. It creates one if the key is missing or null.
 func ensure(m *yaml.Node, key string, kind yaml.Kind) *yaml.Node {
 	n := field(m, key)
 	if n == nil || n.Kind != kind {
@@ -111,12 +111,12 @@ func ensure(m *yaml.Node, key string, kind yaml.Kind) *yaml.Node {
 		put(m, key, n)
 	}
 	if len(n.Content) == 0 {
-		n.Style &^= yaml.FlowStyle // env: [] is to become a block
+		n.Style &^= yaml.FlowStyle // env: [] should become a block
 	}
 	return n
 }
 
-// same tells whether two nodes mean the same, if the order of keys counts.
+// same reports whether two nodes have the same content. The order of keys matters.
 func same(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && (a.Kind != yaml.ScalarNode || a.ShortTag() == b.ShortTag() && a.Value == b.Value) &&
 		slices.EqualFunc(a.Content, b.Content, same)
@@ -143,7 +143,7 @@ func boolean(b bool) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: text}
 }
 
-// mapping returns one of texts: a key, its value, and so on.
+// mapping returns a mapping of alternating keys and values.
 func mapping(texts ...string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, text := range texts {

@@ -8,8 +8,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Pod returns the JSON of a new pod with what its labels ask for, or the same bytes if it has that already. The policies of config/assign and
-// config/inject do the same to a pod. An empty image stands for DefaultImage. An error means that the pod cannot have what it asks for.
+// Pod returns the JSON of a new pod with what its labels ask for, or the same bytes if the pod already has it. The policies of config/assign and config/inject
+// make the same changes. An empty image means DefaultImage. An error means that the pod cannot have what it asks for.
 func Pod(object []byte, image string) ([]byte, error) {
 	var fields map[string]any
 	if err := utiljson.Unmarshal(object, &fields); err != nil {
@@ -31,7 +31,7 @@ func Pod(object []byte, image string) ([]byte, error) {
 	return json.Marshal(result)
 }
 
-// admit completes a pod that is being created. What it has under a name of idalloc stays.
+// admit completes a pod that is being created. It keeps what the pod already has under one of idalloc's names.
 func (w *workload) admit(image string) (changed bool, err error) {
 	if image == "" {
 		image = DefaultImage

@@ -6,7 +6,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// Release takes out of a pod template what asks for an id, and what Stream adds for the controller. It tells whether there was anything. The sidecar stays.
+// Release removes from a pod template the labels that ask for an id, and what Stream adds for the controller. It reports whether the template had any of them.
+// The sidecar stays.
 func Release(template map[string]any) (changed bool) {
 	out := func(in map[string]any, keys ...string) {
 		for _, key := range keys {

@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/internal/hook"
 )
 
-// The annotations of a pod template that say how its sidecar is to be.
+// Annotations of a pod template that configure its sidecar.
 const (
 	prefix = "inject.idalloc.dev/"
 
@@ -23,21 +23,21 @@ const (
 	imageKey = prefix + "image"
 	// The directory of the files.
 	dirKey = prefix + "dir"
-	// Which containers see the id, with commas between them; all but init containers if it is absent.
+	// The containers that see the id, separated by commas. If it is absent, all but init containers see it.
 	containersKey = prefix + "containers"
 	// The drain hook: http.
 	drainKey = prefix + "drain"
-	// Whether the program works on partitions: "true" or "false".
+	// "true" if the program works on partitions, or "false".
 	partitionsKey = prefix + "partitions"
-	// After how long without contact to the API server the work is stopped (strict mode).
+	// Strict mode: the work is stopped after this time without contact to the API server.
 	fenceAfterKey = prefix + "fence-after"
-	// The command that stops the work (strict mode).
+	// Strict mode: the command that stops the work.
 	fenceExecKey = prefix + "fence-exec"
-	// What the sidecar requests, such as cpu=5m,memory=24Mi, which it does by itself.
+	// The sidecar's resource requests. Default: cpu=5m,memory=24Mi.
 	requestsKey = prefix + "requests"
-	// Its limits, such as cpu=100m,memory=64Mi; by itself it has that of memory alone.
+	// Its limits, such as cpu=100m,memory=64Mi. By default it has only a memory limit.
 	limitsKey = prefix + "limits"
-	// AccountKey is the account of a pod that names none.
+	// AccountKey is the service account for a pod that names none.
 	AccountKey = prefix + "service-account"
 )
 
@@ -46,26 +46,26 @@ const (
 	defaultAccount = "idalloc"
 	drainHTTP      = "http"
 
-	// What idalloc watch accepts for --fence-after.
+	// The minimum of --fence-after of idalloc watch.
 	minFenceAfter = 3 * time.Second
 	maxFenceAfter = time.Hour
-	// minMemory is what the sidecar needs at least.
+	// minMemory is the least memory with which the sidecar works.
 	minMemory = "24Mi"
 )
 
-// settings are what the annotations of a template say.
+// settings are read from the annotations of a template.
 type settings struct {
 	image, dir, drain, fenceAfter, fenceExec string
-	// requests and limits are empty for the sidecar's own.
+	// requests and limits are empty if the sidecar keeps its defaults.
 	requests, limits string
 	// account is empty if the template does not name it.
 	account string
-	// containers is empty for all but init containers.
+	// containers is empty if all but init containers should see the id.
 	containers []string
 	partitions bool
 }
 
-// readSettings returns what the annotations of a template say, or why they make no sense.
+// readSettings reads the annotations of a template. The error explains why a value is invalid.
 func readSettings(template *yaml.Node, image string) (settings, error) {
 	s := settings{image: image, dir: defaultDir}
 	annotations := descend(template, "metadata", "annotations")
@@ -116,7 +116,7 @@ func (s *settings) set(key, text string) error {
 	return nil
 }
 
-// amount is the amount of one resource. The policy of config/inject/refusal.yaml says the same.
+// amount matches the amount of one resource. The policy of config/inject/refusal.yaml has the same expression.
 var amount = regexp.MustCompile(`^[a-z][a-z0-9./-]*=[0-9]+([.][0-9]+)?(m|k|[MGT]|[KMGT]i)?$`)
 
 func checkAmounts(key, text string) error {
@@ -142,7 +142,7 @@ func checkLimits(key, text string) error {
 	return nil
 }
 
-// resources changes those of the sidecar.
+// resources sets the requests and limits of the sidecar.
 func (s *settings) resources(sidecar *yaml.Node) {
 	for key, text := range map[string]string{"requests": s.requests, "limits": s.limits} {
 		if text == "" {
@@ -200,7 +200,7 @@ func (s *settings) args() []string {
 	return args
 }
 
-// runAs sets the pod's service account. A pod that names one keeps it, and keeps what it says about its token.
+// runAs sets the pod's service account. If the pod already names one, the account and the token settings stay as they are.
 func (s *settings) runAs(spec *yaml.Node) (changed bool, err error) {
 	account := value(spec, "serviceAccountName")
 	if account == "" {
@@ -212,7 +212,7 @@ func (s *settings) runAs(spec *yaml.Node) (changed bool, err error) {
 	}
 	switch {
 	case account == "" || account == "default":
-		remove(spec, "serviceAccount") // the old name of the field, which would contradict
+		remove(spec, "serviceAccount") // the field's old name, which would contradict the new value
 		put(spec, "serviceAccountName", scalar(want))
 		if field(spec, "automountServiceAccountToken") == nil {
 			put(spec, "automountServiceAccountToken", boolean(false))
@@ -225,7 +225,7 @@ func (s *settings) runAs(spec *yaml.Node) (changed bool, err error) {
 	return false, nil
 }
 
-// unmount removes the token that the API server mounted into a new pod, of an account that the pod has no more.
+// unmount removes the token that the API server mounted into a new pod for the account that has been replaced.
 func unmount(spec *yaml.Node) {
 	const api = "kube-api-access-"
 	for _, l := range append([]*yaml.Node{spec}, containers(spec)...) {

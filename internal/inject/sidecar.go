@@ -11,23 +11,23 @@ import (
 	"github.com/idalloc/idalloc/internal/runs"
 )
 
-// The names of what a pod gets.
+// Names of what is added to a pod.
 const (
 	container   = "idalloc" // the sidecar
-	dirVolume   = "idalloc" // where the files are
+	dirVolume   = "idalloc" // holds the published files
 	tokenVolume = "idalloc-token"
 	dirEnv      = "IDALLOC_DIR"
 	urlEnv      = "IDALLOC_URL"
 	url         = "http://127.0.0.1:8089"
-	user        = "65532" // of the image. It is said where the pod runs as root
+	user        = "65532" // the image's user, set explicitly where the pod runs as root
 )
 
-// What a pod gets, but for what its settings say.
+// parts is what is added to a pod; its settings fill in the rest.
 //
 //go:embed sidecar.yaml
 var parts []byte
 
-// inject adds the sidecar to a workload's template, or brings it up to date, and tells whether that changed anything.
+// inject adds the sidecar to a workload's template, or updates it, and reports whether that changed anything.
 func (w *workload) inject(o Options) (changed bool, err error) {
 	s, err := readSettings(w.template, o.Image)
 	if err != nil {
@@ -58,23 +58,23 @@ func (w *workload) inject(o Options) (changed bool, err error) {
 	return p.changed, nil
 }
 
-// pod is the spec of a template that is being changed.
+// pod edits the pod spec of a template.
 type pod struct {
 	spec     *yaml.Node
 	settings settings
-	// again: it has the sidecar already.
+	// again is true if the pod already has the sidecar.
 	again bool
-	// keeps: what has one of the names stays as it is.
+	// keeps: do not replace elements that already have one of the names.
 	keeps   bool
 	changed bool
 }
 
-// NoGrace says why a pod template without a grace period is refused, unless strict mode protects its ids. The policy of config/inject/refusal.yaml says
-// the same.
+// NoGrace explains why a pod template without a grace period is refused, unless strict mode protects its ids. The policy of config/inject/refusal.yaml has the
+// same text.
 const NoGrace = "terminationGracePeriodSeconds is 0, so that each deletion of a pod is a force delete, and two pods may act under one id: " +
 	"remove it, or use strict mode"
 
-// check returns why the pod cannot have the sidecar.
+// check explains why the pod cannot have the sidecar, or returns nil.
 func (p *pod) check() error {
 	if value(p.spec, "terminationGracePeriodSeconds") == "0" && p.settings.fenceAfter == "" {
 		return errors.New(NoGrace)
@@ -117,7 +117,7 @@ func (p *pod) checkContainer(c *yaml.Node, sees bool) error {
 	return nil
 }
 
-// each calls f with each container but the sidecar, and whether it is to see the id.
+// each calls f with each container but the sidecar, and with whether the container should see the id.
 func (p *pod) each(f func(c *yaml.Node, sees bool)) {
 	names := p.settings.containers
 	for _, c := range elements(list(p.spec, "initContainers")) {
@@ -130,7 +130,7 @@ func (p *pod) each(f func(c *yaml.Node, sees bool)) {
 	}
 }
 
-// add puts the parts into the pod.
+// add adds the sidecar and its volumes to the pod.
 func (p *pod) add() error {
 	var root yaml.Node
 	if err := yaml.Unmarshal(parts, &root); err != nil {
@@ -158,15 +158,15 @@ func (p *pod) add() error {
 	return nil
 }
 
-// first returns the place of the first init container that is to see the id, or -1. The sidecar stands before it. Otherwise it is the
-// last one: a pod asks for an id only when it can work, so that no other pod waits for its other init containers.
+// first returns the index of the first init container that should see the id, or -1. The sidecar stands before that container. With -1 it is the last init
+// container, so that a pod asks for an id only when it can work, and no other pod waits for its other init containers.
 func (p *pod) first() int {
 	return slices.IndexFunc(elements(list(p.spec, "initContainers")), func(c *yaml.Node) bool {
 		return slices.Contains(p.settings.containers, value(c, "name"))
 	})
 }
 
-// show gives a container the directory and the environment, or takes them away from one that had them.
+// show gives a container the directory and the environment. It removes them from a container that should not see the id but had them.
 func (p *pod) show(c *yaml.Node, sees bool) {
 	if !sees {
 		for _, k := range []struct{ list, name string }{{"env", dirEnv}, {"env", urlEnv}, {"volumeMounts", dirVolume}} {
@@ -179,13 +179,14 @@ func (p *pod) show(c *yaml.Node, sees bool) {
 	mount := mapping("name", dirVolume, "mountPath", p.settings.dir)
 	put(mount, "readOnly", boolean(true))
 	by := "mountPath"
-	if p.again { // the annotation may name another directory now
+	if p.again { // the annotation may have named another directory before
 		by = "name"
 	}
 	p.set(c, "volumeMounts", by, mount, -1)
 }
 
-// set puts an element into a list: in the place of the one with the same value of the key by, otherwise at the index, or at the end if that is -1.
+// set puts an element into a list. It replaces the element with the same value of the key by. If there is none, it inserts the element at the index, or at the
+// end if the index is -1.
 func (p *pod) set(parent *yaml.Node, key, by string, element *yaml.Node, index int) {
 	l := ensure(parent, key, yaml.SequenceNode)
 	at := named(l, by, value(element, by))

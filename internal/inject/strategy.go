@@ -9,14 +9,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Kubernetes' defaults of a Deployment.
+// Kubernetes' defaults for a Deployment.
 const (
 	rollingUpdate = "RollingUpdate"
 	quarter       = "25%"
 )
 
-// strategyWarning says why a Deployment's next rolling update would wait for ever, or nothing. The policy of
-// config/inject/strategy.yaml says the same.
+// strategyWarning explains why the Deployment's next rolling update would wait forever, or returns "". The policy of config/inject/strategy.yaml has the same
+// text.
 func strategyWarning(object *yaml.Node, s settings) string {
 	strategy := descend(object, "spec", "strategy")
 	if value(object, "kind") != "Deployment" || s.drain != "" || cmp.Or(value(strategy, "type"), rollingUpdate) != rollingUpdate {
@@ -28,14 +28,14 @@ func strategyWarning(object *yaml.Node, s settings) string {
 	}
 	unavailable, surge := cmp.Or(value(strategy, "rollingUpdate", "maxUnavailable"), quarter), cmp.Or(value(strategy, "rollingUpdate", "maxSurge"), quarter)
 	if rounded(unavailable, replicas) != 0 || rounded(surge, 100) == 0 {
-		return "" // an old pod ends first; if both are 0, Kubernetes takes maxUnavailable for 1
+		return "" // an old pod ends first; if both are 0, Kubernetes sets maxUnavailable to 1
 	}
 	return fmt.Sprintf("its next rolling update would wait for ever: with replicas: %d, maxUnavailable (%s) is 0, so that a new pod starts before an old one ends, "+
 		"and the old one keeps its id: set maxSurge: 0 and maxUnavailable: 1 in spec.strategy.rollingUpdate, or let the program say when it has stopped (%s: http)",
 		replicas, unavailable, drainKey)
 }
 
-// rounded returns a number, or a percentage of all rounded down. What is neither is the API server's to refuse; it is -1.
+// rounded returns a number, or a percentage of all, rounded down. For anything else it returns -1; the API server refuses such a value.
 func rounded(text string, all int) int {
 	number, percentage := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(number)

@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is one of a stream: its text, and the line that separates it from the one before.
+// document is one document of a stream: its text, and the separator line before it.
 type document struct{ separator, body string }
 
-// split cuts a stream at lines that begin with "---" or "...": YAML has them nowhere else, also not in a text of several lines.
+// split cuts a stream at lines that begin with "---" or "...". YAML has them nowhere else, not even in multi-line strings.
 func split(stream string) []document {
 	documents := []document{{}}
 	for line := range strings.Lines(stream) {
@@ -26,7 +26,7 @@ func split(stream string) []document {
 			d.body += line
 		case blank:
 			documents = append(documents, document{separator: line})
-		default: // the document begins in the line of its separator
+		default: // the document begins on its separator's line
 			documents = append(documents, document{separator: marker, body: rest})
 		}
 	}
@@ -35,17 +35,17 @@ func split(stream string) []document {
 
 var (
 	word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*$`)
-	// truth matches what kubectl takes for true or false, by the rules of YAML 1.1, and the YAML library for a text.
+	// truth matches what is a boolean to kubectl, by the rules of YAML 1.1, but a string to the YAML library.
 	truth = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`)
 )
 
-// style is how a document is written.
+// style is how a document is formatted.
 type style struct {
 	indent  int
 	compact bool // sequences are not indented
 }
 
-// styleOf finds the style of a document from its first mapping and its first sequence.
+// styleOf detects the style of a document from its first mapping and its first sequence.
 func styleOf(root *yaml.Node) style {
 	s := style{}
 	compact := 0
@@ -72,7 +72,7 @@ func styleOf(root *yaml.Node) style {
 }
 
 func (s style) encode(root *yaml.Node) (string, error) {
-	if root.Content[0].Style&yaml.FlowStyle != 0 { // JSON, whose rules YAML's flow style does not keep
+	if root.Content[0].Style&yaml.FlowStyle != 0 { // JSON: YAML's flow style does not keep to its rules
 		block(root)
 	}
 	var b strings.Builder
@@ -87,7 +87,7 @@ func (s style) encode(root *yaml.Node) (string, error) {
 	return b.String(), nil
 }
 
-// block takes the style of JSON away. Quotes stay where a text might be taken for something else.
+// block changes JSON style to block style. Strings that could be read as another type stay quoted.
 func block(n *yaml.Node) {
 	n.Style &^= yaml.FlowStyle
 	if n.Kind == yaml.ScalarNode && word.MatchString(n.Value) && !truth.MatchString(n.Value) {

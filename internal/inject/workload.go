@@ -18,8 +18,8 @@ type workload struct {
 	object, template *yaml.Node
 }
 
-// find returns the workload that an object is, and what its pods are to get: the sidecar (BySidecar, or ByAgent), an id of the controller
-// (ByController), or nothing. An error means that it asks for something that it cannot have.
+// find returns the workload in an object, and what its pods should get: the sidecar (BySidecar, or ByAgent), an id of the controller (ByController), or
+// nothing. An error means that the workload asks for something that it cannot have.
 func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 	kind := value(object, "kind")
 	w = workload{name: kind + "/" + value(object, "metadata", "name"), object: object, template: descend(object, "spec", "template")}
@@ -53,7 +53,7 @@ func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 	return w, by, refuse(value(object, "apiVersion"), kind)
 }
 
-// marked reports whether the template has one of the labels, with whatever value.
+// marked reports whether the template has one of the labels, with any value.
 func (i *injector) marked(w workload) bool {
 	labels := descend(w.template, "metadata", "labels")
 	return field(labels, Label) != nil || field(labels, AssignLabel) != nil
@@ -85,7 +85,7 @@ func (i *injector) asked(w workload) (by string, err error) {
 	return by, nil
 }
 
-// misplaced returns the value of a label that is not in the template, but on the workload or an annotation, if it is one of these.
+// misplaced returns the value of a label that the template lacks but that is set on the workload or as an annotation, if the value is in asks.
 func misplaced(object, template *yaml.Node, label string, asks ...string) string {
 	for _, n := range []*yaml.Node{object, template} {
 		for _, key := range []string{"labels", "annotations"} {
@@ -97,7 +97,7 @@ func misplaced(object, template *yaml.Node, label string, asks ...string) string
 	return ""
 }
 
-// owner tells whether objects of a kind can have an assignment, so that their pods can have ids.
+// owner reports whether idalloc supports this kind of workload.
 func owner(apiVersion, kind string) bool {
 	_, known := kinds.BuiltIn().Ref(apiVersion, kind, "", "")
 	return known
@@ -115,7 +115,7 @@ func refuse(apiVersion, kind string) error {
 	return fmt.Errorf("idalloc gives ids to the pods of a "+store.AnyKind+", and not to those of %s %s: take label %s out of its template", apiVersion, kind, Label)
 }
 
-// refuseAssigned returns why pods of a kind cannot wait for an id of the controller. Whether the controller knows the kind, its flag --kind says.
+// refuseAssigned explains why pods of a kind cannot wait for an id of the controller. Which kinds the controller knows depends on its flag --kind.
 func refuseAssigned(kind string) error {
 	switch kind {
 	case "Pod":

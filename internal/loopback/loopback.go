@@ -1,4 +1,4 @@
-// Package loopback tells requests of the containers of a pod from those of others.
+// Package loopback distinguishes requests from containers of this pod from other requests.
 package loopback
 
 import (
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Is reports whether a request comes from a container of this pod, or through a port-forward to it, as far as its address says. The containers
-// share the loopback interface. A mesh's proxy there delivers what comes from elsewhere, from another address of it: Istio's from 127.0.0.6.
+// Is reports whether a request comes from a container of this pod, or through a port-forward to it, judged by its address. The containers share the loopback
+// interface. A mesh's proxy there delivers requests from elsewhere with another loopback address: Istio's from 127.0.0.6.
 func Is(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	at := peer.Addr().Unmap()
 	return err == nil && (at == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || at == netip.IPv6Loopback())
 }
 
-// Forwarded returns the name of a header by which a request shows that a proxy passed it on. It returns an empty name if there is none.
+// Forwarded returns the name of a header which shows that a proxy passed the request on, or "".
 func Forwarded(r *http.Request) string {
 	for name := range r.Header {
 		if slices.ContainsFunc(prefixes(), func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
@@ -26,7 +26,7 @@ func Forwarded(r *http.Request) string {
 	return ""
 }
 
-// prefixes are those of the names of headers that proxies add.
+// prefixes returns the prefixes of headers that proxies add.
 func prefixes() []string {
 	return []string{
 		"Forwarded", "Via", "True-Client-Ip", "X-Forwarded", "X-Real-", "X-Client-", "X-Cluster-Client-", "X-Original-", "X-Envoy-", "L5d-",

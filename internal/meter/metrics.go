@@ -1,4 +1,4 @@
-// Package meter counts what happens to one instance, from its events. Package pkg/metrics is what a linked program sees of it.
+// Package meter counts the events of one instance. Linked programs see it as package pkg/metrics.
 package meter
 
 import (
@@ -12,8 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Metrics counts what happens to one instance. New makes one. Its methods are safe for concurrent use, and none of them blocks for
-// long.
+// Metrics counts the events of one instance. New creates one. Its methods are safe for concurrent use, and none of them blocks for long.
 type Metrics struct {
 	version string
 	now     func() time.Time
@@ -23,24 +22,24 @@ type Metrics struct {
 	fenced  func() bool
 	counts  map[series]uint64
 	claims  Histogram
-	// waitingSince is when the wait for an id began, zero while there is none.
+	// waitingSince is the time at which the wait for an id began, zero if there is none.
 	waitingSince time.Time
-	// awaySince is when contact with the API server was lost, zero while there is contact.
+	// awaySince is the time at which contact with the API server was lost, zero while there is contact.
 	awaySince time.Time
-	// confirmed is when the request was sent whose answer confirmed what the instance holds last, zero without strict mode. overdue is
-	// after how long without another one that is news.
+	// confirmed is the send time of the latest request whose answer confirmed what the instance holds; zero without strict mode. overdue is the age at which
+	// that becomes news.
 	confirmed time.Time
 	overdue   time.Duration
-	// foreign is how many foreign pods the last plan met, 0 while the instance does not wait for an id.
+	// foreign is the number of foreign pods that the last plan met, 0 while the instance does not wait for an id.
 	foreign int
-	// paused says that the instance wants no partitions for now.
+	// paused: the instance wants no partitions for now.
 	paused bool
 }
 
-// series is one time series of a counter: the metric, and the value of its label, empty if it has none.
+// series is one time series of a counter: the metric, and the value of its label, or "".
 type series struct{ name, value string }
 
-// New returns a Metrics with all counters at 0, of an instance that begins to wait for its first id.
+// New returns Metrics with all counters at 0, for an instance that begins to wait for its first id.
 func New() *Metrics { return NewOf(builtVersion()) }
 
 // NewOf is New for a program that knows the version of idalloc.
@@ -70,8 +69,8 @@ func builtVersion() string {
 	return unknown
 }
 
-// CheckFenced makes each reading call fenced, which reports whether the deadline of the id has passed (strict mode). A process that was
-// suspended finds that out only when it is asked. fenced must not block, and it must not call the Metrics.
+// CheckFenced makes each reading call fenced, which reports whether the deadline of the id has passed (strict mode). A process that was suspended finds that
+// out only when it is asked. fenced must not block and must not call the Metrics.
 func (m *Metrics) CheckFenced(fenced func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +108,7 @@ func (m *Metrics) Observe(e event.Event) {
 	}
 }
 
-// observeSlot counts what was done to the slot and to the map.
+// observeSlot counts events of the slot and the map.
 func (m *Metrics) observeSlot(e event.Event) {
 	switch e := e.(type) {
 	case event.Taken:
@@ -123,7 +122,7 @@ func (m *Metrics) observeSlot(e event.Event) {
 			m.count(plans, failed)
 		} else {
 			m.count(plans, made)
-			if !m.waitingSince.IsZero() { // otherwise it plans so seldom that the number would stay
+			if !m.waitingSince.IsZero() { // otherwise it plans so rarely that the number would go stale
 				m.foreign = len(e.Foreign)
 			}
 		}
@@ -146,7 +145,7 @@ func (m *Metrics) observeSlot(e event.Event) {
 		m.count(losses, "")
 	case event.Fenced:
 		m.count(fences, "")
-		m.confirmed = time.Time{} // nothing is held that could be confirmed
+		m.confirmed = time.Time{} // nothing is held, so nothing can be confirmed
 	case event.Paused:
 		m.paused = e.Paused
 	case event.PartitionsMoved:
@@ -164,7 +163,7 @@ func (m *Metrics) identity() identity.Identity {
 	return m.current
 }
 
-// contactAge returns for how long there has been no contact.
+// contactAge returns how long contact has been lost.
 func (m *Metrics) contactAge() time.Duration {
 	now, age := m.now(), time.Duration(0)
 	if !m.awaySince.IsZero() {
@@ -176,7 +175,7 @@ func (m *Metrics) contactAge() time.Duration {
 	return max(age, 0)
 }
 
-// waiting returns for how long the instance has waited for an id.
+// waiting returns how long the instance has waited for an id.
 func (m *Metrics) waiting() time.Duration {
 	if m.waitingSince.IsZero() {
 		return 0
@@ -186,11 +185,10 @@ func (m *Metrics) waiting() time.Duration {
 
 // Histogram is the value of a histogram.
 type Histogram struct {
-	// Bounds are the upper bounds of the buckets, in ascending order. Counts are how many values each has, without those of the buckets
-	// before it.
+	// Bounds are the upper bounds of the buckets, in ascending order. Counts holds the number of values in each bucket, without those of lower buckets.
 	Bounds []float64
 	Counts []uint64
-	// Count and Sum are of all values, also those above the last bound.
+	// Count and Sum include all values, even those above the last bound.
 	Count uint64
 	Sum   float64
 }

@@ -12,7 +12,7 @@ import (
 // Type is the type of a metric.
 type Type string
 
-// The types.
+// Types of metrics.
 const (
 	TypeCounter   Type = "counter"
 	TypeGauge     Type = "gauge"
@@ -23,11 +23,11 @@ const (
 type Description struct {
 	Name string
 	Type Type
-	// Help says in one sentence what it is.
+	// Help describes the metric in one sentence.
 	Help string
 	// Labels are the names of its labels.
 	Labels []string
-	// Values are all values of its label, if it has one with a fixed list of them.
+	// Values are all values of its label, if they are a fixed list.
 	Values []string
 }
 
@@ -39,7 +39,7 @@ type Family struct {
 
 // Sample is the value of one time series.
 type Sample struct {
-	// Values are those of the labels, in their order.
+	// Values are the values of the labels, in the order of Labels.
 	Values []string
 	// Value is the value of a counter or a gauge.
 	Value float64
@@ -47,7 +47,7 @@ type Sample struct {
 	Histogram *Histogram
 }
 
-// The names of the counters.
+// Names of the counters.
 const (
 	claims    = "idalloc_claims_total"
 	takes     = "idalloc_takes_total"
@@ -73,18 +73,18 @@ const (
 	giveBack = "give_back"
 )
 
-// metric is a row of the table. It has nothing but constants and functions, so that the table costs no code.
+// metric is a row of the table. It has only constants and functions, so that building the table costs no code.
 type metric struct {
 	name string
 	kind Type
 	help string
-	// labels are the names of the labels, and values all values of the label if there is a fixed list of them; both separated by commas.
+	// labels are the names of the labels. values are all values of the label, if they are a fixed list. Both are separated by commas.
 	labels, values string
 	// read returns the samples. It is nil for a counter.
 	read func(*Metrics) []Sample
 }
 
-// describe returns the row as others see it.
+// describe returns the row as a Description.
 func (m metric) describe() Description {
 	return Description{Name: m.name, Type: m.kind, Help: m.help, Labels: split(m.labels), Values: split(m.values)}
 }
@@ -96,7 +96,7 @@ func split(list string) []string {
 	return strings.Split(list, ",")
 }
 
-// Descriptions returns the descriptions of all metrics, in the order in which they are written.
+// Descriptions returns the descriptions of all metrics, in output order.
 func Descriptions() []Description {
 	rows := table()
 	all := make([]Description, 0, len(rows))
@@ -106,7 +106,7 @@ func Descriptions() []Description {
 	return all
 }
 
-// Families returns all metrics with their values at this moment.
+// Families returns all metrics with their current values.
 func (m *Metrics) Families() []Family {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,11 +129,11 @@ func (m *Metrics) Families() []Family {
 	return all
 }
 
-// states are the values of the label of idalloc_state.
+// states are the values of idalloc_state's label.
 const states = string(identity.StatePending + "," + identity.StateAssigned + "," + identity.StateDraining + "," +
 	identity.StateReleased + "," + identity.StateLost + "," + identity.StateFenced)
 
-// table has all metrics.
+// table returns all metrics.
 func table() []metric {
 	return []metric{
 		{
@@ -303,7 +303,7 @@ func (m *Metrics) states() []Sample {
 	return samples
 }
 
-// ifHeld returns one sample while an id is held, and none otherwise.
+// ifHeld returns one sample while an id is held, otherwise none.
 func (m *Metrics) ifHeld(value func(identity.Identity) float64) []Sample {
 	id := m.identity()
 	if !id.Assigned() {
@@ -312,7 +312,7 @@ func (m *Metrics) ifHeld(value func(identity.Identity) float64) []Sample {
 	return one(value(id))
 }
 
-// partitions returns a number of partitions, 0 while no id is held.
+// partitions returns a number of partitions. It is 0 while no id is held.
 func (m *Metrics) partitions(number func(identity.Partitions) int) []Sample {
 	id := m.identity()
 	if !id.Assigned() {

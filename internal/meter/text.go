@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// ContentType is the media type of what WriteText writes.
+// ContentType is the media type of WriteText's output.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// WriteText writes all metrics in Prometheus' text format, in one call of Write. Its error is the writer's.
+// WriteText writes all metrics in Prometheus' text format, with one call of Write. It returns the writer's error.
 func (m *Metrics) WriteText(w io.Writer) error {
 	const usual = 10 << 10
 	t := text{make([]byte, 0, usual)}
@@ -22,7 +22,7 @@ func (m *Metrics) WriteText(w io.Writer) error {
 	return err
 }
 
-// text is a text in the making.
+// text is a buffer for the output.
 type text struct{ b []byte }
 
 func (t *text) add(parts ...string) {
@@ -45,7 +45,7 @@ func (t *text) family(f Family) {
 	}
 }
 
-// histogram writes the buckets, each with the values of those before it.
+// histogram writes the buckets. Each includes the values of the lower ones.
 func (t *text) histogram(f Family, s Sample) {
 	h, below := s.Histogram, uint64(0)
 	bucket := func(bound float64, count uint64) {
@@ -86,7 +86,7 @@ func number(value float64) string {
 	return strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// escape writes a text on one line. Only in the value of a label a quote ends it.
+// escape makes a text fit on one line. Quotes need escaping only in label values.
 func escape(s string, quotes bool) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "\n", `\n`)
 	if quotes {

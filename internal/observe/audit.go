@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/internal/conformance"
 )
 
-// audited is what matters of an event of audit.k8s.io/v1.
+// audited holds the fields of an audit.k8s.io/v1 event that matter here.
 type audited struct {
 	Stage      string `json:"stage"`
 	Verb       string `json:"verb"`
@@ -38,14 +38,14 @@ type audited struct {
 }
 
 const (
-	// podUID is where the API server says which pod an account's token is bound to.
+	// podUID is the key under which the API server names the pod to which an account's token is bound.
 	podUID = "authentication.kubernetes.io/pod-uid"
-	// controllerAccount is how the account's name ends that idalloc-controller has.
+	// controllerAccount is the end of the name of idalloc-controller's account.
 	controllerAccount = ":idalloc-controller"
 	longestEvent      = 64 << 20
 )
 
-// Audit shows an Observer an audit log of the level RequestResponse for pods, in the order of resourceVersions.
+// Audit shows an Observer an audit log. Its level for pods must be RequestResponse. It is read in the order of resourceVersions.
 func Audit(log io.Reader, o *Observer) error {
 	var all []audited
 	lines := bufio.NewScanner(log)
@@ -77,7 +77,7 @@ func Audit(log io.Reader, o *Observer) error {
 	return nil
 }
 
-// matters reports whether the event is a write of a pod that was accepted, or a list of pods.
+// matters reports whether the event is an accepted write of a pod, or a list of pods.
 func (e *audited) matters() bool {
 	if e.Stage != "ResponseComplete" || e.ObjectRef.Resource != "pods" || e.ResponseStatus.Code/100 != 2 || strings.Contains(e.RequestURI, "dryRun=") {
 		return false
@@ -143,7 +143,7 @@ func (e *audited) list(o *Observer) {
 	o.Listed(l)
 }
 
-// author is who wrote to a pod.
+// author returns who wrote to the pod.
 func (e *audited) author(uid string) conformance.Author {
 	switch {
 	case slices.Contains(e.User.Extra[podUID], uid):

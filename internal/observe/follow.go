@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Follower shows an Observer the pods and the Leases of a cluster, or of one namespace.
+// Follower shows an Observer the pods and Leases of a cluster or of one namespace.
 type Follower struct {
 	Metadata  metadata.Interface
 	Dynamic   dynamic.Interface
@@ -27,13 +27,13 @@ type Follower struct {
 	Observer  *Observer
 }
 
-// pageSize is how many objects are in memory at a time.
+// pageSize limits how many objects are in memory at a time.
 const pageSize = 250
 
-// leases is where Leases are.
+// leases is the resource of Leases.
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"} //nolint:gochecknoglobals // a constant
 
-// Once looks at what is there. It blocks for a list of the pods and of the Leases.
+// Once lists the pods and the Leases and shows them. It blocks for the two lists.
 func (f *Follower) Once(ctx context.Context) error {
 	if _, err := f.listPods(ctx); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (f *Follower) Once(ctx context.Context) error {
 	return err
 }
 
-// Run follows until ctx ends. After an interruption it lists again.
+// Run follows pods and Leases until ctx ends. After an interruption it lists them again.
 func (f *Follower) Run(ctx context.Context, failed func(error)) {
 	done := make(chan struct{})
 	go func() {
@@ -74,7 +74,7 @@ func (f *Follower) follow(ctx context.Context, list lister, watch watcher, faile
 	}
 }
 
-// listPods shows all live pods, as they are at one moment, and says which are gone.
+// listPods shows all live pods as of one moment, and reports the pods that are gone. It returns the resourceVersion of the list.
 func (f *Follower) listPods(ctx context.Context) (string, error) {
 	o := metav1.ListOptions{FieldSelector: store.LivePods, Limit: pageSize}
 	for {
@@ -146,7 +146,7 @@ func (f *Follower) lease(u *unstructured.Unstructured, gone, first bool) {
 	}
 }
 
-// each hands on the events of a watch until it ends. It returns the error with which it ended.
+// each calls do for each event of a watch until the watch ends, and returns the error that ended it.
 func each(w watch.Interface, do func(watch.EventType, runtime.Object)) error {
 	defer w.Stop()
 	for e := range w.ResultChan() {

@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Object names a pod or a Lease at one moment.
+// Object identifies a version of a pod or a Lease.
 type Object struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -28,24 +28,24 @@ type Object struct {
 // Finding is a step that the protocol does not allow.
 type Finding struct {
 	Time time.Time `json:"time"`
-	// Level is warning, or accusation if the evidence says who wrote.
+	// Level is "warning", or "accusation" if the evidence shows who wrote.
 	Level string `json:"level"`
-	// Step and Rule are those of the proof.
+	// Step and Rule have the names of the proof.
 	Step  string `json:"step"`
 	Rule  string `json:"rule"`
 	Thing string `json:"thing,omitempty"`
-	// Object broke the rule, and Others have the same thing.
+	// Object broke the rule. Others have the same thing.
 	Object Object   `json:"object"`
 	Others []Object `json:"others,omitempty"`
 }
 
-// The levels.
+// Levels of a finding.
 const (
 	Warning    = "warning"
 	Accusation = "accusation"
 )
 
-// Observer judges what it is told. It is safe for concurrent use.
+// Observer checks what it is shown. It is safe for concurrent use.
 type Observer struct {
 	mu       sync.Mutex
 	recorder conformance.Recorder
@@ -55,18 +55,18 @@ type Observer struct {
 	objects  map[string]Object
 	tell     func(Finding)
 	findings map[string]int
-	// told is the version of each object of which something was found last.
+	// told holds, by UID, the version for which an object's last finding was reported.
 	told map[string]string
 }
 
-// New returns an Observer that tells each finding once.
+// New returns an Observer that calls tell once for each finding.
 func New(level string, now func() time.Time, tell func(Finding)) *Observer {
 	o := &Observer{level: level, now: now, began: now(), tell: tell, objects: map[string]Object{}, findings: map[string]int{}, told: map[string]string{}}
 	o.recorder.Refused, o.recorder.Assumed = o.refused, o.refused
 	return o
 }
 
-// Findings returns how often each rule was broken.
+// Findings counts how often each rule was broken.
 func (o *Observer) Findings() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +77,7 @@ func (o *Observer) refused(s conformance.Step, err error) {
 	o.find(string(s.Do), conformance.Rule(err), s.Thing, s.Pod, o.recorder.Others(s))
 }
 
-// find tells a finding, the first of each version of an object: others follow from it.
+// find reports a finding. It reports only the first one for each version of an object, because the others follow from it.
 func (o *Observer) find(step, rule, thing, uid string, others []string) {
 	if is := o.objects[uid]; is.Version != "" && o.told[uid] == is.Version {
 		return
@@ -93,7 +93,7 @@ func (o *Observer) find(step, rule, thing, uid string, others []string) {
 
 func (o *Observer) at() time.Duration { return o.now().Sub(o.began) }
 
-// Pod takes in a version of a live pod. by is nil where nobody knows who wrote it. first says that it may be as old as it likes.
+// Pod records a version of a live pod. by is nil if the writer is unknown. first: this version may be of any age.
 func (o *Observer) Pod(pod *metav1.ObjectMeta, by *conformance.Write, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +134,7 @@ const (
 	identityKey = "idalloc.dev/identity"
 )
 
-// guessed is who seems to have written a pod's receipt: its pod or the controller if it can be read and found, another writer otherwise.
+// guessed guesses who wrote a pod's receipt: the pod or the controller if the receipt is readable and its labels make it visible, otherwise another writer.
 func guessed(pod *metav1.ObjectMeta) conformance.Author {
 	r, err := receipt.Anywhere(pod)
 	switch {
@@ -146,7 +146,7 @@ func guessed(pod *metav1.ObjectMeta) conformance.Author {
 	return conformance.Process
 }
 
-// worksOf is what a pod works on, with its tokens: what it has noted, or begun. It keeps what it has worked on while its receipt locks that.
+// worksOf returns what a pod works on, with its tokens: what its receipt notes, or has begun. What the pod worked on before counts while its receipt locks it.
 func worksOf(pod *metav1.ObjectMeta, before map[string]int64) map[string]int64 {
 	now, out := conformance.ReceiptOf(pod), map[string]int64{}
 	r, _ := receipt.Anywhere(pod)
@@ -178,7 +178,7 @@ func worksOf(pod *metav1.ObjectMeta, before map[string]int64) map[string]int64 {
 	return out
 }
 
-// tokenOf is the token in the identity of a gated pod, 0 if it says none.
+// tokenOf returns the token in the identity of a gated pod, or 0.
 func tokenOf(pod *metav1.ObjectMeta) int64 {
 	var id identity.Identity
 	if json.Unmarshal([]byte(pod.Annotations[identityKey]), &id) != nil {
@@ -187,7 +187,7 @@ func tokenOf(pod *metav1.ObjectMeta) int64 {
 	return id.Token
 }
 
-// counted reports a gated pod whose id was not below the count when it began.
+// counted reports a finding if a gated pod's id was not below the count when it began.
 func (o *Observer) counted(pod *metav1.ObjectMeta) {
 	id, failed := strconv.Atoi(pod.Annotations[idKey])
 	count, err := strconv.Atoi(pod.Annotations["idalloc.dev/start-count"])
@@ -196,7 +196,7 @@ func (o *Observer) counted(pod *metav1.ObjectMeta) {
 	}
 }
 
-// Gone takes in that a pod has ended.
+// Gone records that a pod has ended.
 func (o *Observer) Gone(uid string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -207,14 +207,14 @@ func (o *Observer) Gone(uid string) {
 	o.recorder.Offer(0, locked...)
 }
 
-// Listed takes in an answer to a list, if the evidence has these.
+// Listed records an answer to a list. Only an audit log has these.
 func (o *Observer) Listed(l conformance.List) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.recorder.Listed(l)
 }
 
-// forget has all pods be new again: what happened meanwhile was not seen. The tokens stay known.
+// forget drops all pods, so that they count as new: what happened meanwhile was not seen. It keeps the tokens.
 func (o *Observer) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -224,7 +224,7 @@ func (o *Observer) forget() {
 	}
 }
 
-// Lease takes in a version of a Lease, or that it is gone. One that is there before anything was seen of it may be over.
+// Lease records a version of a Lease, or its deletion. With first, nothing was seen of the Lease before, so it counts as expired.
 func (o *Observer) Lease(l *Lease, gone, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -252,7 +252,7 @@ func (o *Observer) Lease(l *Lease, gone, first bool) {
 	o.recorder.Lease(name, holder, conformance.Process, locks, at, until)
 }
 
-// Lease is what matters of a Lease.
+// Lease holds the fields of a Lease that matter here.
 type Lease struct {
 	metav1.ObjectMeta `json:"metadata"`
 

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// Hold makes this process the only one of its pod that claims ids, until it calls release or ends. It does not block. The error says that
-// another process of the pod is that one.
+// Hold makes this process the only one of its pod that claims ids, until it calls release or ends. It does not block. It returns an error if another process of
+// the pod already does.
 func Hold(pod, uid string) (release func(), err error) {
-	// An abstract name has no file. With hostNetwork all pods of the node share the names, so this one has the UID.
+	// An abstract name has no file. With hostNetwork all pods of the node share the names, so the name contains the UID.
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: "@idalloc/" + uid})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("another process of pod %s claims ids already, and two would act under one id: "+

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// dataLink is a symbolic link to the current generation. The published names are symbolic links through it, so one rename
-	// of dataLink changes all files.
+	// dataLink is a symbolic link to the current generation. The published names are symbolic links through it, so one rename of dataLink changes all files at
+	// once.
 	dataLink = "..data"
-	// generationPrefix begins the names of the directories that dataLink points to. It begins with two dots, so that "ls"
-	// and globs in the program do not show them.
+	// generationPrefix is the prefix of the directories to which dataLink points. It begins with two dots, so that "ls" and globs in the program do not show
+	// them.
 	generationPrefix = "..gen-"
-	// swapPrefix begins the names of links that are about to be renamed into place.
+	// swapPrefix is the prefix of links that are about to be renamed into place.
 	swapPrefix = "..swap-"
 
 	dirMode  fs.FileMode = 0o755
@@ -43,8 +43,7 @@ func New(path string) *Dir { return &Dir{path: path} }
 // Path returns the directory that New was given.
 func (d *Dir) Path() string { return d.path }
 
-// Current reads the published identity, which this process or an earlier one has written. It returns false and no error if
-// nothing is published yet.
+// Current reads the published identity, which this process or an earlier one wrote. It returns false and no error if nothing is published yet.
 func (d *Dir) Current() (id identity.Identity, there bool, err error) {
 	b, err := d.read(identity.FileName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +68,7 @@ func (d *Dir) read(name string) ([]byte, error) {
 	return opened{root}.ReadFile(name)
 }
 
-// change makes the directory if there is none, and calls f with it.
+// change creates the directory if it is missing, and calls f with it.
 func (d *Dir) change(f func(opened) error) error {
 	if err := makeDirs(d.path); err != nil {
 		return err
@@ -82,8 +81,8 @@ func (d *Dir) change(f func(opened) error) error {
 	return f(opened{root})
 }
 
-// Publish makes all files show id, in one atomic step. If they show it already, it writes nothing. After an error the files
-// show either the earlier identity or id, and the caller may call Publish again.
+// Publish makes all files show id, in one atomic step. If they already show it, nothing is written. After an error the files show either the earlier identity
+// or id; the caller may call Publish again.
 func (d *Dir) Publish(id identity.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,8 +100,7 @@ func (d *Dir) Publish(id identity.Identity) error {
 	return nil
 }
 
-// makeDirs is like os.MkdirAll, but new directories get dirMode, whatever the umask is. It does not change the mode of existing
-// directories.
+// makeDirs is like os.MkdirAll, but new directories get dirMode, independent of the umask. It does not change the mode of existing directories.
 func makeDirs(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// explain adds to an error of the file system what the user can do.
+// explain adds advice for the user to a file system error.
 func (d *Dir) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

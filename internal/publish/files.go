@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// The published names. Programs rely on them.
+// Published names. Programs rely on them.
 const (
 	fileID    = "id"
 	fileCount = "count"
@@ -17,11 +17,11 @@ const (
 	fileState = "state"
 	fileJSON  = identity.FileName
 	fileEnv   = "env"
-	// filePartitions is published only by a process that works on partitions.
+	// filePartitions is published only if the process works on partitions.
 	filePartitions = "partitions"
 )
 
-// names returns the names that are published for an identity, in the order in which link makes them.
+// names returns the names to publish for an identity, in the order in which link creates them.
 func names(id identity.Identity) []string {
 	names := []string{fileID, fileCount, fileToken, fileState, fileJSON, fileEnv}
 	if id.Partitions.Enabled() {
@@ -32,8 +32,8 @@ func names(id identity.Identity) []string {
 
 type file struct{ name, data string }
 
-// render returns the files of one generation. While there is no id, fileID and filePartitions are missing. Their links dangle then, so
-// "test -e id" and open fail, and no program reads an id that is not held. Work on what filePartitions names may go on, or begin.
+// render returns the files of one generation. While there is no id, fileID and filePartitions are missing. Their links then dangle, so "test -e id" and open
+// fail, and no program reads an id that the pod does not hold. The partitions in filePartitions are those on which work may continue or begin.
 func render(id identity.Identity) ([]file, error) {
 	body, err := json.Marshal(id)
 	if err != nil {
@@ -55,7 +55,7 @@ func render(id identity.Identity) ([]file, error) {
 	return files, nil
 }
 
-// renderEnv returns lines that a shell reads, and a kubelet for a fileKeyRef, which takes values in single quotes alone. No value has a quote.
+// renderEnv returns lines for a shell and for the kubelet's fileKeyRef, which accepts only values in single quotes. No value contains a quote.
 func renderEnv(id identity.Identity) string {
 	var b strings.Builder
 	add := func(name string, value any) { fmt.Fprintf(&b, "%s='%v'\n", name, value) }

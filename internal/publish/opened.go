@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// opened is a directory that is open. Whatever links another container of the pod put there, nothing outside is written, read or removed.
+// opened is an open directory. Another container of the pod may put links into it, but nothing outside is ever written, read or removed.
 type opened struct{ *os.Root }
 
 func (o opened) publish(names []string, contents []file) error {
-	// The links come first. They dangle until the first swap, so all files appear at once.
+	// Create the links first. They dangle until the first swap, so all files appear at once.
 	if err := o.link(names); err != nil {
 		return err
 	}
-	// Readlink returns "" for what is missing or no link, and no generation has that name. The swap replaces a file.
+	// Readlink returns "" for a missing file or one that is no link; no generation has that name. The swap replaces such a file.
 	previous, _ := o.Readlink(dataLink)
 	if previous != "" && o.shows(previous, contents) {
 		return o.prune(previous, "")
@@ -33,12 +33,11 @@ func (o opened) publish(names []string, contents []file) error {
 	if err := o.swap(next); err != nil {
 		return errors.Join(err, o.RemoveAll(next))
 	}
-	// The previous generation stays until the next swap. Some readers have resolved dataLink just before this swap, and still
-	// open files below it.
+	// The previous generation stays until the next swap: some readers resolved dataLink just before this swap and still open files below it.
 	return o.prune(next, previous)
 }
 
-// link makes the published names, if they do not exist yet. They are symbolic links through dataLink.
+// link creates the published names that do not exist yet. They are symbolic links through dataLink.
 func (o opened) link(names []string) error {
 	for _, name := range names {
 		target := path.Join(dataLink, name)
@@ -59,13 +58,13 @@ func (o opened) link(names []string) error {
 	return nil
 }
 
-// write makes a new generation directory and returns its name.
+// write creates a new generation directory and returns its name.
 func (o opened) write(contents []file) (string, error) {
 	name := generationPrefix + time.Now().UTC().Format("20060102-150405.000000000") + "-" + rand.Text()
 	if err := o.Mkdir(name, dirMode); err != nil {
 		return "", err
 	}
-	// Chmod, because the umask reduces the mode at creation, and other containers of the pod may run as other users.
+	// Chmod, because the umask limits the mode at creation, and other containers of the pod may run as other users.
 	err := o.Chmod(name, dirMode)
 	for _, f := range contents {
 		if err != nil {
@@ -79,14 +78,13 @@ func (o opened) write(contents []file) (string, error) {
 	return name, nil
 }
 
-// swap makes dataLink point to the generation. At this moment readers see it.
+// swap makes dataLink point to the generation. From this moment readers see it.
 func (o opened) swap(generation string) error { return o.replaceLink(generation, dataLink) }
 
-// replaceLink makes name a link to target, atomically. It renames a new link over the old one, because a link cannot be created
-// over an existing one.
+// replaceLink atomically makes name a link to target. It renames a new link over the old one, because a link cannot be created over an existing one.
 func (o opened) replaceLink(target, name string) error {
 	tmp := swapPrefix + name
-	// A process that died between the two steps below has left this link.
+	// A process that died between the two steps below left this link.
 	if err := o.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -96,7 +94,7 @@ func (o opened) replaceLink(target, name string) error {
 	return o.Rename(tmp, name)
 }
 
-// replaceFile replaces the file of this name, atomically.
+// replaceFile atomically replaces the file of this name.
 func (o opened) replaceFile(name, data string) error {
 	tmp := swapPrefix + name
 	if err := o.writeFile(tmp, data); err != nil {
@@ -105,8 +103,7 @@ func (o opened) replaceFile(name, data string) error {
 	return o.Rename(tmp, name)
 }
 
-// shows reports whether the generation has exactly these files. It prevents that a container which is restarted with the same
-// identity wakes every reader.
+// shows reports whether the generation has exactly these files. Without it, a container that restarts with the same identity would wake every reader.
 func (o opened) shows(generation string, contents []file) bool {
 	if info, err := o.Lstat(generation); err != nil || !info.IsDir() {
 		return false
@@ -124,7 +121,7 @@ func (o opened) shows(generation string, contents []file) bool {
 	return true
 }
 
-// prune removes all generations except the given ones, and the links that a process left when it died.
+// prune removes all generations except the given ones, and the links of processes that died.
 func (o opened) prune(keep ...string) error {
 	entries, err := fs.ReadDir(o.FS(), ".")
 	if err != nil {
@@ -154,11 +151,11 @@ func (o opened) prune(keep ...string) error {
 	return errors.Join(errs...)
 }
 
-// maxFile is the size of the largest file that is read, in bytes. The longest text of partitions has about 10,000.
+// maxFile is the maximum size of a file to read, in bytes. The longest text of partitions has about 10,000 bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads a file that idalloc wrote. Another container of the pod may have put something else there: to open a FIFO, or to read from it,
-// blocks for ever.
+// ReadFile reads a file that idalloc wrote. Another container of the pod may have replaced it by a FIFO; opening or reading one blocks forever, so ReadFile
+// refuses it.
 func (o opened) ReadFile(name string) ([]byte, error) {
 	f, err := o.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -175,7 +172,7 @@ func (o opened) ReadFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// writeFile writes a new file with fileMode, whatever the umask is. What has the name is removed: it may be a FIFO, which blocks.
+// writeFile writes a new file with fileMode, independent of the umask. It first removes an existing file, which may be a FIFO and would block.
 func (o opened) writeFile(name, data string) error {
 	if err := o.remove(name); err != nil {
 		return err

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// podName is a hidden file with the UID of the pod that the directory belongs to.
+	// podName is a hidden file with the UID of the pod to which the directory belongs.
 	podName = ".pod-uid"
-	// lastName is a hidden file with the identity that the program is about to lose. It stays until the program is known to
-	// have stopped: one that was told "lost" may be slow to notice, and the next hand-over has to ask about that id.
+	// lastName is a hidden file with the identity that the program is about to lose. It stays until the program is known to have stopped: a program that was
+	// told "lost" may be slow to notice, and the next hand-over must ask about that id.
 	lastName = ".last-id"
-	// stopName is a hidden file with the number of the last stop. A stop may be called off, and the token stays then. So only the number tells a
-	// late report from one of a later stop. The file is written before the program can know the number, and the next process counts on from there.
+	// stopName is a hidden file with the number of the last stop. A stop may be cancelled, and the token then stays the same. So only the number distinguishes
+	// a late report from the report of a later stop. The file is written before the program can know the number; the next process counts on from it.
 	stopName = ".last-stop"
-	// pausedName is a hidden file that is there while the pod's work on partitions is to pause.
+	// pausedName is a hidden file that exists while the pod's work on partitions should be paused.
 	pausedName = ".paused"
 )
 
-// Pod returns the UID of the pod that the directory belongs to. It is empty if it is not known. A directory may outlive its pod.
+// Pod returns the UID of the pod to which the directory belongs. It is empty if unknown. A directory may outlive its pod.
 func (d *Dir) Pod() string {
 	uid, err := d.read(podName)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Dir) Pod() string {
 	return strings.TrimSpace(string(uid))
 }
 
-// SetPod sets the pod that the directory belongs to.
+// SetPod sets the pod to which the directory belongs.
 func (d *Dir) SetPod(uid string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,8 +44,8 @@ func (d *Dir) SetPod(uid string) error {
 	return nil
 }
 
-// Note saves the identity that the program is about to lose. The files do not show it any more, but a later process must still
-// find out whether the program has stopped. If id is not assigned, Note removes the saved one.
+// Note saves the identity that the program is about to lose. The files no longer show it, but a later process must still find out whether the program has
+// stopped. If id is not assigned, Note removes the saved identity.
 func (d *Dir) Note(id identity.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,7 +68,7 @@ func (d *Dir) note(id identity.Identity) error {
 	return d.change(func(o opened) error { return o.replaceFile(lastName, string(b)+"\n") })
 }
 
-// Noted returns the identity that Note saved. It is not assigned if there is none.
+// Noted returns the identity that Note saved. It is not assigned if none was saved.
 func (d *Dir) Noted() (id identity.Identity, err error) {
 	b, err := d.read(lastName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,8 +85,8 @@ func (d *Dir) Noted() (id identity.Identity, err error) {
 	return id, nil
 }
 
-// LastStop returns the number that SetLastStop saved, or 0. No later process may give that number, or a lower one, to a stop: a late
-// report of the program about that stop would count for the new one.
+// LastStop returns the number that SetLastStop saved, or 0. A later process must give its stops higher numbers; otherwise a late report of the program about an
+// old stop would count for a new one.
 func (d *Dir) LastStop() (int, error) {
 	b, err := d.read(stopName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,13 +112,13 @@ func (d *Dir) SetLastStop(number int) error {
 	return nil
 }
 
-// Paused reports whether the pod's work on partitions is to pause, as SetPaused said last.
+// Paused reports whether the pod's work on partitions should be paused: the last value of SetPaused.
 func (d *Dir) Paused() bool {
 	_, err := d.read(pausedName)
 	return err == nil
 }
 
-// SetPaused saves whether the pod's work on partitions is to pause, for the next process of the pod.
+// SetPaused saves whether the pod's work on partitions should be paused, for the next process of the pod.
 func (d *Dir) SetPaused(paused bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// SecretName is a file with a secret. By it a program proves that it belongs to this pod.
+// SecretName is a file with a secret. With it a program proves that it belongs to this pod.
 const SecretName = "drain-secret"
 
-// Secret returns the secret in the directory. If there is none, it makes one. It stays the same when the process is restarted.
+// Secret returns the secret in the directory. If there is none, it creates one. The secret survives restarts of the process.
 func (d *Dir) Secret() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -22,8 +22,8 @@ func (d *Dir) Secret() (string, error) {
 		return "", d.explain(err)
 	}
 	secret := rand.Text()
-	// The file is renamed into place, so that it is never read by halves. All users may read it, because other containers of the
-	// pod may run as other users. Processes outside of the pod cannot read the directory.
+	// The file is renamed into place, so that it is never read half-written. All users may read it, because other containers of the pod may run as other users.
+	// Processes outside the pod cannot read the directory.
 	if err := d.change(func(o opened) error { return o.replaceFile(SecretName, secret+"\n") }); err != nil {
 		return "", d.explain(err)
 	}

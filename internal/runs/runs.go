@@ -1,5 +1,4 @@
-// Package runs says whether a container runs idalloc, as far as its pod or pod template says. Injection refuses such a container, and
-// verify misses the annotations of its pod.
+// Package runs detects containers that run idalloc, by their pod or pod template. Injection refuses such a container, and verify expects annotations on its pod.
 package runs
 
 import (

@@ -1,5 +1,4 @@
-// Package sanitise shows text of others on a terminal without the effects that it may have there: what a container or an Event says, or an
-// annotation.
+// Package sanitise makes foreign text safe for a terminal: output of a container, an Event or an annotation.
 package sanitise
 
 import (
@@ -10,11 +9,11 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Writer returns a writer that shows control characters, except for tabs and line ends, and so escape sequences. It also shows what turns the
-// direction of text around. An incomplete character at the end of a Write waits for the next one.
+// Writer returns a writer that makes control characters visible, except tabs and line ends, and with them escape sequences. It also makes characters visible
+// that change the direction of text. An incomplete character at the end of a Write waits for the next one.
 func Writer(w io.Writer) io.Writer { return transform.NewWriter(w, runes.Map(shown)) }
 
-// shown returns the character that stands for r.
+// shown returns the character to print for r.
 func shown(r rune) rune {
 	const pictures, deletePicture = '␀', '␡'
 	switch {

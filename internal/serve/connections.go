@@ -10,36 +10,34 @@ import (
 )
 
 const (
-	// maxPolls is the number of requests that may wait for a change at the same time. Each of them takes about 26 KB.
+	// maxPolls is the maximum number of requests that wait for a change at the same time. Each needs about 26 KB.
 	maxPolls = 128
-	// maxDistantPolls is the number of those that may come from elsewhere than the pod. The others are for its own programs.
+	// maxDistantPolls is the maximum number of waiting requests from outside the pod. The rest is reserved for the pod's own programs.
 	maxDistantPolls = maxPolls / 2
-	// maxConnections is the number of connections that may be open at the same time. Half of them are for probes, and for
-	// clients that keep a connection open between two requests.
+	// maxConnections is the maximum number of open connections. Half of them are for probes, and for clients that keep a connection open between two requests.
 	maxConnections = 2 * maxPolls
 )
 
-// connections tracks the open connections of a server. There is always room for a new one: if there are too many, it closes
-// one of the address that has most of them, and of these the one that has been silent for the longest time and whose request does
-// not wait for a change. To refuse new connections instead would be wrong: silent or slow clients could then keep the kubelet's
-// probes out. So could a client that opens thousands a second, if its connections counted like those of others.
+// connections tracks the open connections of a server. There is always room for a new one. If there are too many, it closes a connection of the address that
+// has most of them: the one that has been silent longest and whose request does not wait for a change. Refusing new connections instead would be wrong: silent
+// or slow clients could then lock out the kubelet's probes. A client that opens thousands a second could also do that, if all addresses counted together.
 type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
 	// turn counts the events on all connections.
 	turn uint64
-	// polls is the number of requests that wait for a change, and distant that of those that come from elsewhere.
+	// polls counts the requests that wait for a change; distant counts those from outside the pod.
 	polls, distant int
 	stopping       bool
 }
 
 type connection struct {
-	// host is the address of the other side, without the port.
+	// host is the address of the client, without the port.
 	host  string
 	state http.ConnState
-	// last is the turn of its last event.
+	// last is the value of turn at its last event.
 	last uint64
-	// waits says that its request waits for a change.
+	// waits is true while its request waits for a change.
 	waits bool
 }
 
@@ -47,8 +45,8 @@ func newConnections() *connections { return &connections{open: map[net.Conn]*con
 
 // track implements http.Server.ConnState.
 //
-// It closes new connections during a shutdown. http.Server gives each of them seconds to send its first request, and clients
-// open some that they never use, so they would delay the shutdown.
+// It closes new connections during a shutdown. http.Server gives each of them seconds to send its first request, and clients open some that they never use, so
+// they would delay the shutdown.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +56,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		return
 	case http.StateNew:
 		if c.stopping {
-			_ = conn.Close() // to the client it looks as if the port had been closed a moment earlier
+			_ = conn.Close() // to the client, the port seems to have closed a moment earlier
 		}
 		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
 		c.open[conn] = &connection{host: host}
@@ -70,7 +68,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// note changes the entry of a connection, if the connection is still open.
+// note updates the entry of a connection that is still open.
 func (c *connections) note(conn net.Conn, change func(*connection)) {
 	is, found := c.open[conn]
 	if !found {
@@ -81,8 +79,8 @@ func (c *connections) note(conn net.Conn, change func(*connection)) {
 	change(is)
 }
 
-// closeSilent closes the connection that has been silent for the longest time, of those whose address has most. There always is one, because
-// fewer than half of the connections wait for a change.
+// closeSilent closes a connection of the address that has most of them: the one that has been silent longest. There always is one, because fewer than half of
+// the connections wait for a change.
 func (c *connections) closeSilent() {
 	from := map[string]int{}
 	for _, is := range c.open {
@@ -109,7 +107,7 @@ func (c *connections) closeSilent() {
 	}
 }
 
-// connectionKey is the context key of a request's connection.
+// connectionKey is the context key for the connection of a request.
 type connectionKey struct{}
 
 // name implements http.Server.ConnContext.
@@ -117,8 +115,7 @@ func (*connections) name(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// wait notes that the request waits for a change, until done is called. If too many requests wait already, it notes nothing, and ok is
-// false.
+// wait records that the request waits for a change, until done is called. If too many requests already wait, it records nothing, and ok is false.
 func (c *connections) wait(r *http.Request) (done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +139,7 @@ func (c *connections) wait(r *http.Request) (done func(), ok bool) {
 	}, true
 }
 
-// refuse closes the connections without a request, and from now on all new ones.
+// refuse closes the connections without a request, and all new ones from now on.
 func (c *connections) refuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,18 +13,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Report is what the program says when it has stopped.
+// Report is the program's report that it has stopped.
 type Report struct {
-	// Token is that of the id, 0 for any.
+	// Token is the id's token. 0 stands for any token.
 	Token int64
-	// Stop is the number of the stop that it answers, 0 if it names none.
+	// Stop is the number of the stop that the report answers, or 0.
 	Stop int
-	// Partitions are those on which it has stopped. If the set is empty, it has stopped using the id.
+	// Partitions are the partitions on which the program has stopped. If the set is empty, it has stopped using the id.
 	Partitions placement.Set
 }
 
-// postDrained answers POST /v1/drained. It answers 204 if a stop waits for the program's report, and 409 with the reason
-// otherwise.
+// postDrained answers POST /v1/drained: 204 if a stop waits for the program's report, otherwise 409 with the reason.
 func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	if h.drained == nil {
 		http.Error(w, "nothing to drain: idalloc does not wait for the program here; idalloc watch does with --drain=http", http.StatusConflict)
@@ -46,11 +45,10 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// foreign returns why a request does not come from a container of this pod. It returns an empty reason if the request does.
+// foreign explains why a request does not come from a container of this pod. The reason is empty if the request does.
 //
-// The secret tells. The rest is for a program in the pod that passes on requests of others and knows the secret: a proxy, and a
-// port-forward with a browser at its other end. Browsers send Origin with every POST, even to a name that was rebound to this address, so
-// there is no need to check the Host header.
+// The secret is the proof. The other checks are for a program in the pod that knows the secret and forwards requests of others: a proxy, or a port-forward with
+// a browser at its other end. Browsers send Origin with every POST, even to a name that was rebound to this address, so the Host header needs no check.
 func (h *handler) foreign(r *http.Request) string {
 	if !loopback.Is(r) {
 		return "only a container of this pod may say this: post to 127.0.0.1 or [::1], not to the pod's address"
@@ -58,7 +56,7 @@ func (h *handler) foreign(r *http.Request) string {
 	if name := loopback.Forwarded(r); name != "" {
 		return "only a container of this pod may say this: the header " + name + " says that a proxy passed the request on"
 	}
-	for _, name := range []string{"Origin", "Sec-Fetch-Site"} { // not all of Sec-: Node's fetch sends Sec-Fetch-Mode
+	for _, name := range []string{"Origin", "Sec-Fetch-Site"} { // not every Sec- header: Node's fetch sends Sec-Fetch-Mode
 		if len(r.Header[name]) > 0 {
 			return "only the program may say this: the header " + name + " says that the request comes from a browser"
 		}
@@ -69,7 +67,7 @@ func (h *handler) foreign(r *http.Request) string {
 	return ""
 }
 
-// parseReport returns what the request says.
+// parseReport reads the report from a request's query.
 func parseReport(query url.Values) (Report, error) {
 	var r Report
 	if text := query.Get("token"); text != "" {

@@ -14,28 +14,27 @@ import (
 )
 
 const (
-	// MaxWait bounds ?wait of GET /v1/identity, so that no request holds its connection for ever.
+	// MaxWait limits ?wait of GET /v1/identity, so that no request holds its connection forever.
 	MaxWait = 5 * time.Minute
-	// StaleHeader is "true" in answers of GET /v1/identity while the API server cannot be reached. It is a header, so that
-	// neither the body nor the ETag changes with it.
+	// StaleHeader is "true" in answers of GET /v1/identity while the API server cannot be reached. It is a header, so that it changes neither the body nor the
+	// ETag.
 	StaleHeader = "Idalloc-Stale"
-	// writeTimeout is the time that an answer may take to be written.
+	// writeTimeout is the maximum time for writing an answer.
 	writeTimeout = 10 * time.Second
-	// retryAfter is the number of seconds after which a client may try again to wait.
+	// retryAfter is the number of seconds after which a client may try to wait again.
 	retryAfter = "5"
 )
 
-// HealthFunc returns nil while the program works, and otherwise the reason why it should be restarted.
+// HealthFunc returns nil while the program works. Otherwise it returns the reason for a restart.
 type HealthFunc func(context.Context) error
 
-// DrainedFunc receives the program's report that it has stopped. It returns an error if no stop waits for this report. The error's text
-// is sent to the program.
+// DrainedFunc handles the program's report that it has stopped. It returns an error if no stop waits for this report. The program gets the error's text.
 type DrainedFunc func(Report) error
 
 type handler struct {
 	hub    *Hub
 	health HealthFunc
-	// waiting says what the instance waits for, empty if nothing. It may be nil.
+	// waiting explains what the instance waits for, or returns "". It may be nil.
 	waiting func() string
 	// drained is nil if no stop ever waits for the program's report.
 	drained DrainedFunc
@@ -43,15 +42,14 @@ type handler struct {
 	pause PauseFunc
 	// metrics is nil if there are none.
 	metrics Metrics
-	// secret is that of each POST, empty if none is accepted.
+	// secret must be in each POST. If it is empty, every POST is refused.
 	secret string
 	// closing ends the long polls.
 	closing <-chan struct{}
 	conns   *connections
 }
 
-// routes returns the handler of all routes. The mux answers HEAD like GET, other methods with 405 and the header Allow, and other
-// paths with 404.
+// routes returns the handler of all routes. The mux handles HEAD like GET. It answers other methods with 405 and the header Allow, and other paths with 404.
 func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/identity", h.identity)
@@ -71,7 +69,7 @@ func withoutBody(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Connection", "close") // otherwise the server would read a part of the body
+		w.Header().Set("Connection", "close") // otherwise the server would read part of the body
 		http.Error(w, "send no body: nothing here takes one", http.StatusRequestEntityTooLarge)
 	})
 }
@@ -93,8 +91,7 @@ func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer done()
-		// The server's write timeout begins with the request, so it must be moved. It does not matter if this fails, because
-		// then the writer has no deadline.
+		// The server's write timeout begins with the request, so it must be moved. An error does not matter: it means that the writer has no deadline.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writeTimeout))
 		now = h.await(r.Context(), now, known, wait)
 		body, etag, err = encode(now)
@@ -116,8 +113,8 @@ func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
 	write(w, body)
 }
 
-// await blocks until the identity differs from the one that the client knows. It ends after wait, when the client goes away,
-// and at shutdown. It returns the newest identity in any case.
+// await blocks until the identity differs from the one that the client knows, until wait has passed, the client goes away, or the server shuts down. It always
+// returns the newest identity.
 func (h *handler) await(ctx context.Context, now Snapshot, known string, wait time.Duration) Snapshot {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -163,14 +160,14 @@ func (h *handler) healthz(w http.ResponseWriter, r *http.Request) {
 	write(w, []byte("ok\n"))
 }
 
-// getMetrics answers at once.
+// getMetrics answers with the metrics. It does not block.
 func (h *handler) getMetrics(w http.ResponseWriter, r *http.Request) {
 	if h.metrics == nil {
 		http.NotFound(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", meter.ContentType)
-	_ = h.metrics.WriteText(w) // if it fails, the client has gone away
+	_ = h.metrics.WriteText(w) // an error means that the client has gone away
 }
 
 func parseWait(r *http.Request) (time.Duration, error) {
@@ -185,8 +182,7 @@ func parseWait(r *http.Request) (time.Duration, error) {
 	return min(wait, MaxWait), nil
 }
 
-// encode returns the body and its strong ETag. The tag depends only on the body, so it stays the same over a restart, and clients
-// do not see a change where there is none.
+// encode returns the body and its strong ETag. The tag depends only on the body, so it survives a restart, and clients see no false change.
 func encode(now Snapshot) (body []byte, etag string, err error) {
 	body, err = json.Marshal(now.Identity)
 	if err != nil {
@@ -197,8 +193,8 @@ func encode(now Snapshot) (body []byte, etag string, err error) {
 	return body, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
 }
 
-// matches reports whether an If-None-Match header names the tag. RFC 9110 prescribes a weak comparison, so a prefix W/, which a
-// proxy may add, is ignored. The server's tags contain no comma.
+// matches reports whether an If-None-Match header contains the tag. RFC 9110 prescribes a weak comparison, so a prefix W/, which a proxy may add, is ignored.
+// The server's tags contain no comma.
 func matches(ifNoneMatch, etag string) bool {
 	for tag := range strings.SplitSeq(ifNoneMatch, ",") {
 		tag = strings.TrimSpace(tag)
@@ -209,7 +205,7 @@ func matches(ifNoneMatch, etag string) bool {
 	return false
 }
 
-// write writes the body of an answer. It ignores the error: the client has gone away.
+// write writes the body of an answer. It ignores errors: they mean that the client has gone away.
 func write(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body)
 }

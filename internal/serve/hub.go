@@ -9,13 +9,13 @@ import (
 // Snapshot is the content of a Hub at one moment.
 type Snapshot struct {
 	identity.Identity
-	// Stale says that the API server cannot be reached, so the identity may be old. It is still the one to act on.
+	// Stale: the API server cannot be reached, so the identity may be old. It is still the one to act on.
 	Stale bool
-	// Version grows with every change of the identity. A change of Stale does not count.
+	// Version grows with every change of the identity. Changes of Stale do not count.
 	Version uint64
 }
 
-// Hub has the newest identity for any number of readers. It is safe for concurrent use.
+// Hub holds the newest identity for any number of readers. It is safe for concurrent use.
 type Hub struct {
 	mu      sync.Mutex
 	now     Snapshot
@@ -23,12 +23,12 @@ type Hub struct {
 	fenced  func() bool
 }
 
-// NewHub returns a Hub with this identity, which is usually a pending one with the pod's name.
+// NewHub returns a Hub with this identity, usually a pending one with the pod's name.
 func NewHub(initial identity.Identity) *Hub {
 	return &Hub{now: Snapshot{Identity: initial}, changed: make(chan struct{})}
 }
 
-// Set replaces the identity. If it has changed, Set wakes all readers that wait for a change.
+// Set replaces the identity. If the identity changed, Set wakes all readers that wait for a change.
 func (h *Hub) Set(id identity.Identity) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,9 +48,8 @@ func (h *Hub) SetStale(stale bool) {
 	h.now.Stale = stale
 }
 
-// CheckFenced makes every Get call fenced, which reports whether the deadline of the id has passed. A process that was suspended
-// finds that out only when it answers. fenced must not block, and it must not call the Hub. Call CheckFenced before the Hub has
-// readers.
+// CheckFenced makes every Get call fenced, which reports whether the deadline of the id has passed. A process that was suspended finds that out only when it
+// answers. fenced must not block and must not call the Hub. Call CheckFenced before the Hub has readers.
 func (h *Hub) CheckFenced(fenced func() bool) { h.fenced = fenced }
 
 // Get returns the content of the Hub.
@@ -64,7 +63,7 @@ func (h *Hub) Get() Snapshot {
 	return now
 }
 
-// Changed returns a channel that is closed when the Hub's version is higher than since. It may be closed already.
+// Changed returns a channel that is closed once the Hub's version is higher than since. It may already be closed.
 func (h *Hub) Changed(since uint64) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,13 +2,13 @@ package serve
 
 import "net/http"
 
-// PauseFunc begins a pause of the pod's work on partitions, or ends it. It must not block. After an error nothing has changed.
+// PauseFunc pauses the pod's work on partitions, or resumes it. It must not block. After an error nothing has changed.
 type PauseFunc func(paused bool) error
 
-// OnPause sets the function that receives POST /v1/pause and POST /v1/resume. Without one, the server answers 409. Call it before Run.
+// OnPause sets the handler of POST /v1/pause and POST /v1/resume. Without one, the server answers 409. Call it before Run.
 func (s *Server) OnPause(pause PauseFunc) { s.handler.pause = pause }
 
-// postPause answers POST /v1/pause and POST /v1/resume. It answers 204 if the pod works on partitions that can be stopped, and 409 otherwise.
+// postPause answers POST /v1/pause and POST /v1/resume: 204 if the pod works on partitions that can be stopped, otherwise 409.
 func (h *handler) postPause(paused bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if h.pause == nil {

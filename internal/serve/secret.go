@@ -8,7 +8,7 @@ import (
 // SecretHeader is the header in which the program sends the content of the file publish.SecretName.
 const SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not a secret
 
-// RequireSecret sets the secret that each POST has to have. Without one, each is refused. Call it before Run.
+// RequireSecret sets the secret that each POST must have. Without a secret, every POST is refused. Call it before Run.
 func (s *Server) RequireSecret(secret string) { s.handler.secret = secret }
 
 // proven reports whether a request has the secret.

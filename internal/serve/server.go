@@ -15,12 +15,12 @@ import (
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 2 * time.Minute
-	// shutdownTimeout is the time that answers under way have at a shutdown. Long polls end at once.
+	// shutdownTimeout is the time that running answers have at a shutdown. Long polls end at once.
 	shutdownTimeout = 3 * time.Second
 	maxHeaderBytes  = 16 << 10
 )
 
-// Server answers GET /v1/identity, /readyz and /healthz from a Hub, GET /metrics, and POST /v1/drained, /v1/pause and /v1/resume.
+// Server answers GET /v1/identity, /readyz and /healthz from a Hub. It also answers GET /metrics, and POST /v1/drained, /v1/pause and /v1/resume.
 type Server struct {
 	address string
 	handler *handler
@@ -35,8 +35,7 @@ type Server struct {
 	forced   bool // the shutdown has cut off answers
 }
 
-// NewServer returns a server for an address such as ":8089". It does not bind the address yet. If health is nil, /healthz always
-// answers 200.
+// NewServer returns a server for an address such as ":8089". It does not bind the address yet. If health is nil, /healthz always answers 200.
 func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 	closing, conns := make(chan struct{}), newConnections()
 	s := &Server{
@@ -58,27 +57,26 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 	return s
 }
 
-// OnDrained sets the function that receives the program's POST /v1/drained. Without one, the server answers 409. Call it before
-// Run.
+// OnDrained sets the handler of the program's POST /v1/drained. Without one, the server answers 409. Call it before Run.
 func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
 
-// SayWhy sets what says for what the instance waits, empty for nothing. GET /readyz tells it. Call it before Run.
+// SayWhy sets the function that explains what the instance waits for; it returns "" if it waits for nothing. GET /readyz shows the text. Call it before Run.
 func (s *Server) SayWhy(waiting func() string) { s.handler.waiting = waiting }
 
-// Metrics are what GET /metrics answers with.
+// Metrics is the source of GET /metrics.
 type Metrics interface {
-	// WriteText writes them in Prometheus' text format. Its error is the writer's.
+	// WriteText writes the metrics in Prometheus' text format. It returns the writer's error.
 	WriteText(w io.Writer) error
 }
 
-// ServeMetrics sets what GET /metrics answers with. Without it, the server answers 404. Call it before Run.
+// ServeMetrics sets the source of GET /metrics. Without it, the server answers 404. Call it before Run.
 func (s *Server) ServeMetrics(m Metrics) { s.handler.metrics = m }
 
-// Handler returns the handler of all routes, for a server of the caller.
+// Handler returns the handler of all routes, for use in the caller's own server.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Listen binds the address. Call it before Run to notice early that the address is in use; otherwise Run calls it. A second call
-// does nothing. Its error says what is wrong with the address.
+// Listen binds the address. Call it before Run to notice early that the address is in use; otherwise Run calls it. A second call does nothing. The error
+// explains what is wrong with the address.
 func (s *Server) Listen(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +97,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Addr returns the address that Listen has bound. Before that it returns nil.
+// Addr returns the address that Listen has bound, or nil before that.
 func (s *Server) Addr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +107,8 @@ func (s *Server) Addr() net.Addr {
 	return s.listener.Addr()
 }
 
-// Run serves until ctx ends. Then it ends the long polls, gives answers under way three seconds to finish, and returns nil. If
-// the server fails before that, it returns an error. Call it once.
+// Run serves until ctx ends. Then it ends the long polls, gives running answers three seconds to finish, and returns nil. If the server fails earlier, Run
+// returns the error. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return err
@@ -128,7 +126,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(stop); err != nil {
-		// A client does not read its answer. The process is about to end anyway. Close also returns what Shutdown could not close.
+		// A client does not read its answer. The process is about to end anyway. Close also closes what Shutdown could not.
 		s.forced = true
 		return s.http.Close()
 	}

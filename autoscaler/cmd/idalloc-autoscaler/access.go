@@ -20,8 +20,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 )
 
-// access are the flags that say how a source is reached, whatever it is. Secrets come from files, which are read each time they are used, because
-// they are renewed.
+// access holds the flags for reaching a source of any kind. Secrets come from files, which are read at each use, because secrets are renewed.
 type access struct {
 	tokenFile, user, passwordFile string
 	caFile, certFile, keyFile     string
@@ -52,7 +51,7 @@ func (a *access) server(address *url.URL) (web.Server, error) {
 	return web.Server{URL: address, User: a.user, PasswordFile: a.passwordFile, TokenFile: a.tokenFile, Client: web.NewClient(config)}, nil
 }
 
-// tls returns nil if no flag is about TLS.
+// tls returns the TLS configuration, or nil if no flag is about TLS.
 func (a *access) tls() (*tls.Config, error) {
 	if (a.certFile == "") != (a.keyFile == "") {
 		return nil, cli.Usagef("--source-cert-file needs --source-key-file, and the other way around")
@@ -82,7 +81,7 @@ func (a *access) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// unused returns an error if a user is named with whom the source is not asked.
+// unused returns an error if a user is named but the source would not use it.
 func (a *access) unused() error {
 	if name := cmp.Or(a.user, a.passwordFile); name != "" {
 		return cli.Usagef("--source-user, --source-password-file: say with --kafka-sasl how that user logs in to Kafka")
@@ -90,7 +89,7 @@ func (a *access) unused() error {
 	return nil
 }
 
-// mechanism returns how the user logs in to Kafka.
+// mechanism returns the way in which the user logs in to Kafka.
 func (a *access) mechanism(name string) (sasl.Mechanism, error) {
 	if a.user == "" || a.passwordFile == "" {
 		return nil, cli.Usagef("--kafka-sasl %s needs --source-user and --source-password-file", name)

@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// connectTo returns the workload that the arguments name, and how to reach its API server.
+// connectTo returns the workload that the arguments name, and the configuration of its API server.
 func connectTo(flags *connect.Flags, args []string) (store.Ref, *rest.Config, error) {
 	ref, err := commands.One(args)
 	if err != nil {

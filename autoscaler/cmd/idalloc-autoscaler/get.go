@@ -97,7 +97,7 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 		return s, err
 	}
 	pod, key := state.Holder(holder)
-	if len(validation.IsDNS1123Subdomain(pod)) > 0 { // it becomes a part of a URL, and is asked with the rights of a person
+	if len(validation.IsDNS1123Subdomain(pod)) > 0 { // it becomes part of a URL, and the request has a person's rights
 		return s, fmt.Errorf("the holder of Lease %s in namespace %s is %q, which is not the name of a pod: ask the autoscaler at its address with --url", leaseName(ref), ref.Namespace, pod)
 	}
 	body, err := viaProxy(ctx, client.RESTClient(), ref.Namespace, pod, g.port, key)
@@ -110,7 +110,7 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 	return s, nil
 }
 
-// leader returns the identity that the Lease of a workload's autoscalers has.
+// leader returns the identity in the Lease of a workload's autoscalers.
 func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref) (string, error) {
 	name := leaseName(ref)
 	lease, err := client.Leases(ref.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -127,7 +127,7 @@ func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// viaProxy asks a pod through the API server.
+// viaProxy sends a request to a pod through the API server.
 func viaProxy(ctx context.Context, client rest.Interface, namespace, pod string, port int, key string) ([]byte, error) {
 	body, err := client.Get().AbsPath("/api/v1/namespaces", namespace, "pods", pod+":"+strconv.Itoa(port), "proxy"+state.Path).SetHeader(state.KeyHeader, key).DoRaw(ctx)
 	status := apierrors.APIStatus(nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// counts is how many counts of RabbitMQ a measurement has to span at least. They come up to three counts late, which is a tenth then.
+// counts is the minimum number of RabbitMQ's counts that a measurement must span. They come up to three counts late, which is then a tenth.
 const counts = 30
 
 type measurer struct {
@@ -90,8 +90,8 @@ func (m *measurer) run(cmd *cobra.Command, args []string) error {
 	return capacity.Print(cmd.OutOrStdout(), pods)
 }
 
-// measure reads until the time is over. It begins when something waits in each partition, or after a third of the time: RabbitMQ has no statistics of
-// queues that are new, and then late ones. If a later reading fails, all of them are for nothing: what waited meanwhile is not known.
+// measure reads until the time is over. It begins when something waits in each partition, or after a third of the time, because RabbitMQ has no statistics of
+// new queues at first, and then late ones. If a later reading fails, measure fails: how much waited at that time is unknown.
 func (m *measurer) measure(ctx context.Context, w workload.Workload, source loop.Source) ([]capacity.Pod, error) {
 	meter, begin, asked := capacity.Meter{}, time.Time{}, time.Now()
 	tick := time.NewTicker(m.period)

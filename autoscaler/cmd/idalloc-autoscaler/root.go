@@ -22,7 +22,7 @@ A flag on the command line wins.
 
 Exit codes: 0 done; 1 error; 2 usage; 4 forbidden by RBAC.`
 
-// global are the flags that all commands have.
+// global holds the flags that all commands have.
 type global struct {
 	connect.Flags
 	log cli.Log

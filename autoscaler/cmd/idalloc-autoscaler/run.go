@@ -28,7 +28,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// believed is how many pods' capacity a partition may have before its speed is not believed any more.
+// believed: a partition that is faster than the capacity of this many pods is not believed.
 const believed = 1e6
 
 type runner struct {
@@ -154,12 +154,12 @@ func (r *runner) check() error {
 	return errors.Join(errs...)
 }
 
-// leaseName is the same for all autoscalers of a workload.
+// leaseName returns the name of the Lease. All autoscalers of a workload share it.
 func leaseName(ref store.Ref) string {
 	return "idalloc-autoscaler-" + strings.ToLower(ref.Kind) + "." + ref.Name
 }
 
-// podName is the name of the pod, which is unique, or a name that is so in all likelihood.
+// podName returns the name of the pod, or a name that is very likely unique.
 func podName() string {
 	if pod := os.Getenv("POD_NAME"); pod != "" {
 		return pod

@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 )
 
-// bindSettings adds the flags that say how to decide.
+// bindSettings adds the flags of the decision settings.
 func bindSettings(f *pflag.FlagSet, s *decide.Settings) {
 	f.Float64Var(&s.Capacity, "capacity", 0, "units per second that one pod works off, required")
 	f.Float64Var(&s.Margin, "margin", 0, "units per second kept free for each partition")
@@ -25,7 +25,7 @@ func bindSettings(f *pflag.FlagSet, s *decide.Settings) {
 	f.DurationVar(&s.Patience, "patience", 2*time.Minute, "time that pods may take to come, and partitions to move")
 }
 
-// checkSettings checks the settings of an autoscaler that decides once in a period.
+// checkSettings checks the settings of an autoscaler that decides once per period.
 func checkSettings(s decide.Settings, period time.Duration) error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

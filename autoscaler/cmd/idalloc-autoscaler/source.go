@@ -20,7 +20,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 )
 
-// sources are the flags that say where loads are read.
+// sources holds the flags for the source of loads.
 type sources struct {
 	kind, address string
 	topics        string
@@ -52,10 +52,10 @@ func (o *sources) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.sasl, "kafka-sasl", "", "plain (with TLS), scram-sha-256 or scram-sha-512")
 }
 
-// reader reads one topic. Without a list of topics it has no name.
+// reader reads one topic. Without a list of topics, the name is empty.
 type reader = func(ctx context.Context, topic string) (monitor.Reading, error)
 
-// source returns the source that the flags name.
+// source returns the source that the flags select.
 func (o *sources) source() (loop.Source, error) {
 	kinds := map[string]func() (reader, error){"prometheus": o.fromPrometheus, "rabbitmq": o.fromRabbitMQ, "kafka": o.fromKafka}
 	build, ok := kinds[o.kind]
@@ -72,13 +72,13 @@ func (o *sources) source() (loop.Source, error) {
 	return topics.Source{Path: o.topics, Topic: read}, nil
 }
 
-// single is what there is without a list of topics.
+// single is the source if there is no list of topics.
 type single reader
 
-// Read reads it.
+// Read implements loop.Source.
 func (s single) Read(ctx context.Context) (monitor.Reading, error) { return s(ctx, "") }
 
-// named checks that a flag has the place for a topic's name if there is a list, and only then.
+// named checks that a flag's value contains the placeholder for a topic's name if there is a list of topics, and only then.
 func (o *sources) named(flag, value string) error {
 	switch has := strings.Contains(value, topics.Placeholder); {
 	case has && o.topics == "":
@@ -121,7 +121,7 @@ func (o *sources) fromRabbitMQ() (reader, error) {
 	})
 }
 
-// asked returns a source that asks the server of --source-url with the text of a flag, in which each topic stands for the placeholder.
+// asked returns a source that queries the server of --source-url with the text of a flag. In that text, the topic replaces the placeholder.
 func (o *sources) asked(flag, text string, read func(context.Context, web.Server, string) (monitor.Reading, error)) (reader, error) {
 	server, err := o.server()
 	return func(ctx context.Context, topic string) (monitor.Reading, error) {
@@ -129,7 +129,7 @@ func (o *sources) asked(flag, text string, read func(context.Context, web.Server
 	}, cmp.Or(err, o.named(flag, text))
 }
 
-// fromKafka returns the source kafka. Its client connects when it is asked something.
+// fromKafka returns the source kafka. Its client connects at the first request.
 func (o *sources) fromKafka() (reader, error) {
 	o.kafka.Records = o.measure == "records"
 	switch {
@@ -156,7 +156,7 @@ func (o *sources) fromKafka() (reader, error) {
 	}, nil
 }
 
-// dial returns how to connect and log in to the brokers.
+// dial returns the options to connect and log in to the brokers.
 func (o *sources) dial() ([]kgo.Opt, error) {
 	config, err := o.access.tls()
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package capacity says what pods worked off while they were busy. It is pure: the caller reads the source, the owners and the clock.
+// Package capacity measures how much pods worked off while they were busy. It is pure: the caller reads the source, the owners and the clock.
 //
-// What was published to a partition, less what more of it is there than before, was worked off. Of a pod that has enough waiting in each of its
-// partitions all the time, that is what it can do. Of any other, it is only what there was to do. What a pod has in hand does not wait.
+// The amount worked off is what was published to a partition, less the growth of what is there. If a pod always has enough waiting in each of its partitions,
+// that is its capacity. For any other pod it is only what there was to do. Work that a pod has in hand does not count as waiting.
 package capacity
 
 import (
@@ -20,14 +20,14 @@ import (
 type Meter struct {
 	owners      placement.Owners
 	first, last monitor.Reading
-	// idle says of ids why what they worked off is not what they can do: the first cause that was seen.
+	// idle explains, by id, why the amount worked off is not the pod's capacity: the first cause seen.
 	idle map[int]string
-	// least is the least that waited in each partition.
+	// least is the lowest amount that waited in each partition.
 	least map[int]float64
 }
 
-// ahead is for how long a pod must have something to do. Sources that do not say what is in hand, as Kafka, count it as waiting until it is
-// acknowledged. A consumer that keeps up and acknowledges each few seconds seems to have something waiting nearly always.
+// ahead is the amount of waiting work that a pod must have, as a time. Sources that do not report work in hand, such as Kafka, count it as waiting until it is
+// acknowledged. A consumer that keeps up and acknowledges every few seconds therefore nearly always seems to have something waiting.
 const ahead = 10 * time.Second
 
 // waiting returns how much of a partition waits, and whether that is known.
@@ -40,13 +40,13 @@ func waiting(r monitor.Reading, p int) (amount float64, known bool) {
 	return amount, known
 }
 
-// Pod is what the pod of one id worked off.
+// Pod is the result for the pod of one id.
 type Pod struct {
 	ID         int
 	Partitions placement.Set
-	// Speed is in units per second, and Waiting in units.
+	// Speed is in units per second, Waiting in units.
 	Speed, Waiting float64
-	// Idle is why Speed is not all that the pod can do, empty if it is.
+	// Idle explains why Speed is less than the pod's capacity. It is empty if Speed is the capacity.
 	Idle string
 }
 
@@ -62,7 +62,7 @@ func Busy(r monitor.Reading, owners placement.Owners) bool {
 	return true
 }
 
-// Add takes a reading, and who owned what at that time.
+// Add adds a reading, and the owners at that time.
 func (m *Meter) Add(r monitor.Reading, owners placement.Owners) {
 	if m.idle == nil {
 		m.first, m.owners, m.idle, m.least = r, owners, map[int]string{}, map[int]float64{}
@@ -81,7 +81,7 @@ func (m *Meter) Add(r monitor.Reading, owners placement.Owners) {
 	m.last = r
 }
 
-// why says why a pod with these partitions need not be busy, empty if it is.
+// why explains why a pod with these partitions may not be busy, or returns "".
 func (m *Meter) why(r monitor.Reading, set placement.Set, took time.Duration) string {
 	if set.Empty() {
 		return "it has no partitions"
@@ -104,7 +104,7 @@ func (m *Meter) why(r monitor.Reading, set placement.Set, took time.Duration) st
 	return ""
 }
 
-// Pods returns what each pod worked off from the first reading to the last one, in the order of the ids.
+// Pods returns what each pod worked off between the first and the last reading, in the order of the ids.
 func (m *Meter) Pods() []Pod {
 	took := m.last.At.Sub(m.first.At).Seconds()
 	pods := make([]Pod, 0, len(m.owners))
@@ -126,10 +126,10 @@ func (m *Meter) Pods() []Pod {
 	return pods
 }
 
-// ErrIdle says that no pod was busy for the whole time.
+// ErrIdle means that no pod was busy for the whole time.
 var ErrIdle = errors.New("no pod was busy all the time, so nothing says what one can do: let work pile up in every partition, and measure while it is worked off")
 
-// Print prints a row for each pod, and what to pass as --capacity: the speed of the slowest pod that was busy. Errors: ErrIdle, and those of out.
+// Print prints a row for each pod, and the value for --capacity: the speed of the slowest pod that was always busy. Errors: ErrIdle, and those of out.
 func Print(out io.Writer, pods []Pod) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	if _, err := fmt.Fprintln(w, "ID\tWORKED OFF\tWAITING\tPARTITIONS\tREMARK"); err != nil {

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// attendance is what is known of an id below the number of pods.
+// attendance is what is known about an id below the number of pods.
 type attendance struct {
-	// joined says that it took part at some time.
+	// joined is true if it counted at some time.
 	joined bool
-	// gone is since when it has not counted, zero while it counts. back is since when it has been there again.
+	// gone is the time since when it has not counted, zero while it counts. back is the time since when it has been there again.
 	gone, back time.Time
 }
 
-// attend returns the ids that count, in ascending order: members with a pod that can work. The row alone does not tell: it has an id for as long as
-// its failover takes. An id that is lost below one that works is made up for by one more pod; those above all that work are a lack of room. An id
-// that was lost counts again when it has been there for a while, because a pod that crashes again and again is there for moments only. A new one
-// counts at once. Which ones are new is not known at the first moment. So what is missing then was lost, and the first target waits to see who stays.
+// attend returns the ids that count, in ascending order: members whose pod can work. The row alone does not show that: it keeps an id until the id's failover
+// is over. A lost id below a working one is replaced by one more pod; lost ids above all working ones mean that there is no room. A lost id counts again only
+// after it has been there for a while, because a pod that keeps crashing is there only for moments. A new id counts at once. At the first moment, new and lost
+// ids look the same. So an id that is missing then is treated as lost, and the first target waits to see which ids stay.
 func (d *Decider) attend(s Seen, now time.Time) []int {
 	first := d.ids == nil
 	if first {
@@ -59,7 +59,7 @@ func (a *attendance) note(there bool, settled time.Duration, now time.Time) {
 	}
 }
 
-// missing says which ids do not count, and why. It is empty if all do.
+// missing explains which ids do not count, and why. It is empty if all do.
 func (d *Decider) missing(s Seen, now time.Time) string {
 	const most = 3
 	var lost []int
@@ -81,7 +81,7 @@ func (d *Decider) missing(s Seen, now time.Time) string {
 	return text
 }
 
-// why says why an id does not count.
+// why explains why an id does not count.
 func (d *Decider) why(s Seen, id int) string {
 	_, member := s.Row[id]
 	switch {
@@ -93,14 +93,14 @@ func (d *Decider) why(s Seen, id int) string {
 	return "its pod is back, but not for long enough"
 }
 
-// lost reports whether an id has not counted for longer than the patience.
+// lost reports whether an id has not counted for longer than Settings.Patience.
 func (d *Decider) lost(id int, now time.Time) bool {
 	a := d.ids[id]
 	return !a.gone.IsZero() && now.Sub(a.gone) > d.Settings.Patience
 }
 
-// holes returns how many ids up to the highest whose pod runs are lost. Pods come, as the higher ids show, and these have none that works.
-// So as many more pods are needed.
+// holes counts the lost ids below the highest id whose pod runs. The higher ids show that new pods do come, but these ids have no working pod. So that many
+// more pods are needed.
 func (d *Decider) holes(s Seen, now time.Time) int {
 	n, highest := 0, 0
 	for id := range s.Count {

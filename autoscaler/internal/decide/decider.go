@@ -11,30 +11,30 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Decider decides, one moment after the other. Its zero value, with Settings, is ready. It is not safe for concurrent use.
+// Decider makes a decision for each moment. Its zero value, with Settings, is ready to use. It is not safe for concurrent use.
 type Decider struct {
 	Settings Settings
 
-	// looked is the moment before, zero if there was none.
+	// looked is the previous moment, zero if there was none.
 	looked time.Time
-	// known says that count is the number of pods at the moment before.
+	// known: count is the number of pods at the previous moment.
 	known bool
 	count int
-	// asked is the number of pods that the caller has set, 0 if another program has changed it since. undone is how that was.
+	// asked is the number of pods that the caller set, or 0 if another program has changed it since. undone describes that change.
 	asked  int
 	undone *Undone
-	// wish is the number of pods that was published, and towards which another program scales in steps of its own. It is 0 once that is reached, or
-	// something else is decided.
+	// wish is the published number of pods, towards which another program scales in its own steps. It becomes 0 when that number is reached, or something else
+	// is decided.
 	wish int
-	// These are when the number of pods changed, when the last target was written, and when asked was undone, zero if that is not known.
+	// The times at which the number of pods last changed, the last target was written, and asked was undone. Zero if unknown.
 	scaled, assigned, undoneAt time.Time
-	// These are since when something has been so without a break, zero while it is not so.
+	// The times since when a condition has been true without a break, zero while it is false.
 	moving, joining, short time.Time
-	// enough is for how long fewer pods were seen to be enough. judged is the moment before if they were then, and judging is this one.
+	// enough is how long fewer pods were seen to be enough. judged is the previous moment if that was judged then; judging is this moment.
 	enough          time.Duration
 	judged, judging time.Time
 	better          proof
-	// ids are all below the number of pods.
+	// ids holds all ids below the number of pods.
 	ids map[int]*attendance
 }
 
@@ -66,13 +66,13 @@ func unworked(s Seen, w Decision) Decision {
 	return w
 }
 
-// forget has the Decider begin as a new one, after a time in which no process looked. What was so in that time is not known. The number of pods,
-// and when it changed, are facts.
+// forget resets the Decider after a time in which no process looked, because what was true in that time is unknown. It keeps the number of pods and the times
+// of its changes, because these are facts.
 func (d *Decider) forget() {
 	*d = Decider{Settings: d.Settings, known: d.known, count: d.count, asked: d.asked, undone: d.undone, scaled: d.scaled, undoneAt: d.undoneAt}
 }
 
-// Missed says that the workload could not be read at this moment.
+// Missed tells the Decider that the workload could not be read at this moment.
 func (d *Decider) Missed() { d.judging = time.Time{} }
 
 func (d *Decider) decide(s Seen, now time.Time) Decision {
@@ -94,11 +94,11 @@ func (d *Decider) decide(s Seen, now time.Time) Decision {
 	return d.judge(s, there, now)
 }
 
-// Published says that the caller leaves the number of pods to another program, and has told it what was decided. That program may take several
-// steps, and each changes what this one sees. So until the number is reached, it stands, and steps towards it start no wait.
+// Published tells the Decider that the caller has published the number of pods for another program, which scales to it. That program may take several steps,
+// each of which changes what the Decider sees. So the number stands until it is reached, and steps towards it start no wait.
 func (d *Decider) Published(w Decision) { d.wish = w.Wanted }
 
-// wanted returns the number of pods to ask for while nothing new is decided about it. An id above that may have got partitions meanwhile.
+// wanted returns the number of pods to ask for while nothing new is decided about it. It is higher than the wish if higher ids own partitions.
 func (d *Decider) wanted(s Seen) int {
 	if d.wish > 0 {
 		return max(d.wish, min(used(s.Row), s.Count))
@@ -106,7 +106,7 @@ func (d *Decider) wanted(s Seen) int {
 	return s.Count
 }
 
-// Wrote says that the caller has done what was decided. A target that could not be written starts no wait.
+// Wrote tells the Decider that the caller has carried out a decision. A target that could not be written starts no wait.
 func (d *Decider) Wrote(w Decision, now time.Time) {
 	switch w.Action {
 	case Assign:
@@ -118,8 +118,8 @@ func (d *Decider) Wrote(w Decision, now time.Time) {
 	}
 }
 
-// notice remembers when the number of pods changed, by any program, and that another program changed what the caller had set. What changed before
-// the first moment, the object says.
+// notice records when any program changed the number of pods, and whether another program changed what the caller had set. The time of a change before the
+// first moment comes from the object.
 func (d *Decider) notice(s Seen, now time.Time) {
 	if s.Trouble != "" {
 		return
@@ -143,13 +143,13 @@ func (d *Decider) changed(count int, now time.Time) {
 	if d.known && count != d.count {
 		d.scaled = now
 		if up, down := d.count < count && count < d.wish, d.wish < count && count < d.count; !up && !down {
-			d.wish = 0 // it is reached, or something else was wished for
+			d.wish = 0 // it is reached, or the other program does something else
 		}
 	}
 	d.known, d.count = true, count
 }
 
-// remark adds to a decision that another program changes the number of pods, for as long as scaling may wait because of that.
+// remark adds to a decision that another program changes the number of pods, while scaling may still wait because of that.
 func (d *Decider) remark(w Decision, now time.Time) Decision {
 	if d.undone == nil || now.Sub(d.undoneAt) >= max(d.Settings.AfterUp, d.Settings.AfterDown) {
 		return w
@@ -166,7 +166,7 @@ func blind(s Seen, format string, args ...any) Decision {
 	return Decision{Phase: Blind, Action: Nothing, Wanted: s.Count, Why: fmt.Sprintf(format, args...)}
 }
 
-// since keeps in at the time from which what is true has been so, and returns how long that is.
+// since stores in at the time since when a condition has been true, and returns how long that is.
 func since(at *time.Time, is bool, now time.Time) time.Duration {
 	switch {
 	case !is:
@@ -178,8 +178,8 @@ func since(at *time.Time, is bool, now time.Time) time.Duration {
 	return now.Sub(*at)
 }
 
-// fewer returns for how long fewer pods were seen to be enough. A move, a time in which pods begin, and one in which no process looked do not count:
-// then no process judges it. A moment stands for --max-age at most, as loads do.
+// fewer returns how long fewer pods were seen to be enough. Time does not count while partitions move, pods begin, or no process looks, because then
+// nothing judges it. One moment counts for at most --max-age, as loads do.
 func (d *Decider) fewer(enough bool, now time.Time) time.Duration {
 	if !enough {
 		d.enough = 0
@@ -197,7 +197,7 @@ func (s Seen) members() []int {
 	return slices.DeleteFunc(s.Row.IDs(), func(id int) bool { return id >= s.Count })
 }
 
-// underway returns a decision to wait while a partition is not where the pods are to bring it.
+// underway returns a decision to wait while a partition is not where the pods should bring it.
 func (d *Decider) underway(s Seen, now time.Time) *Decision {
 	members := s.members()
 	aim := placement.External(placement.Input{Partitions: s.Partitions, Count: s.Count, Members: members, Owners: s.Row, Target: s.Target})
@@ -218,8 +218,8 @@ func (d *Decider) underway(s Seen, now time.Time) *Decision {
 	return &w
 }
 
-// restore returns a decision to end a move to a target that is not the autoscaler's, as after kubectl rollout undo, which brings back
-// the annotations of a former revision. What has moved stays where it is. Then the loads decide again.
+// restore returns a decision to end a move to a target that is not the autoscaler's, for example after kubectl rollout undo, which brings back the annotations
+// of a former revision. Partitions that have moved stay where they are. Then the loads decide again.
 func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
 	w := Decision{Phase: Acting, Action: Assign, Reason: Restore, Wanted: d.wanted(s), Target: placement.Owners{}}
 	for _, id := range members {
@@ -232,7 +232,7 @@ func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
 	return &w
 }
 
-// late says which partitions are not where they should be.
+// late describes the partitions that are not where they should be.
 func late(row, aim placement.Owners) string {
 	var parts []string
 	more := 0
@@ -256,7 +256,7 @@ func late(row, aim placement.Owners) string {
 	return strings.Join(parts, ", ")
 }
 
-// holders says which ids own some of the partitions.
+// holders describes which ids own some of the partitions.
 func holders(row placement.Owners, set placement.Set) string {
 	var ids []string
 	for _, id := range row.IDs() {
@@ -270,7 +270,7 @@ func holders(row placement.Owners, set placement.Set) string {
 	return " of id " + short(strings.Join(ids, ","))
 }
 
-// named returns the partitions with a word before them.
+// named returns the partitions with the word "partition" or "partitions" before them.
 func named(set placement.Set) string {
 	if set.Len() == 1 {
 		return "partition " + set.String()
@@ -308,7 +308,7 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 	return &w
 }
 
-// silence says of which partitions nothing was measured for how long.
+// silence describes which partitions were not measured, and for how long.
 func silence(s Seen, now time.Time) string {
 	old := seconds(now.Sub(s.Loads.At))
 	if s.Loads.Silent.Empty() {
@@ -320,5 +320,5 @@ func silence(s Seen, now time.Time) string {
 	return fmt.Sprintf("the source says nothing of %s any more, and of one of them for %s", named(s.Loads.Silent), old)
 }
 
-// seconds returns a duration without fractions.
+// seconds rounds a duration to seconds.
 func seconds(t time.Duration) time.Duration { return t.Round(time.Second) }

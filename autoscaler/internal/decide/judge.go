@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// judge decides on a workload that is at rest, and whose loads are known. These ids count.
+// judge decides on a workload that is at rest and whose loads are known. there are the ids that count.
 func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 	v := d.view(s, there, now)
 	if waits := d.absent(v, now); waits != nil {
@@ -36,8 +36,7 @@ func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 	}
 }
 
-// absent returns a decision to wait while ids may still begin to take part. If none does, only pods that can come may help, and only those
-// that are strained.
+// absent returns a decision to wait while ids may still begin to count. If no id counts, only new pods can help, and only if there are strained pods.
 func (d *Decider) absent(v view, now time.Time) *Decision {
 	waited := since(&d.joining, len(v.ids) < v.Count, now)
 	stuck := waited > d.Settings.Patience
@@ -48,11 +47,11 @@ func (d *Decider) absent(v view, now time.Time) *Decision {
 	return &Decision{Phase: Moving, Action: Nothing, Wanted: d.wanted(v.Seen), Stuck: stuck, Warn: stuck, Why: v.missing}
 }
 
-// load is what an id has to work off, its margins included.
+// load is the load of an id, with its margins.
 type load struct {
 	id     int
 	amount float64
-	size   int64 // the same as the packing counts it
+	size   int64 // as the packing counts it
 	parts  int
 }
 
@@ -65,15 +64,15 @@ func (d *Decider) load(s Seen, owners placement.Owners, id int) load {
 	return l
 }
 
-// input is what the packing has to know of partitions with these speeds.
+// input returns the input of the packing for partitions with these speeds.
 func (d *Decider) input(speeds []float64) packing.Input {
 	return packing.Input{Speeds: speeds, Capacity: d.Settings.Capacity, Margin: d.Settings.Margin}
 }
 
-// overloaded reports whether an id has more than it works off, and several partitions, so that another division may help.
+// overloaded reports whether an id has more load than it works off, and several partitions, so that another division may help.
 func (l load) overloaded() bool { return !packing.Fits(l.size) && l.parts > 1 }
 
-// busiest returns the id with the highest load. over says that some id is overloaded.
+// busiest returns the id with the highest load. over is true if any id is overloaded.
 func (d *Decider) busiest(v view) (most load, over bool) {
 	most.id = -1
 	for _, id := range v.judged() {
@@ -112,7 +111,7 @@ func used(row placement.Owners) int {
 	return n
 }
 
-// rest says that nothing is to be done.
+// rest returns a decision to do nothing.
 func (d *Decider) rest(v view, busiest load) Decision {
 	s := v.Seen
 	w := Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: v.oversized}
@@ -130,7 +129,7 @@ func (d *Decider) rest(v view, busiest load) Decision {
 	return v.mention(w)
 }
 
-// mention adds to a decision which ids do not count. A person should look at that.
+// mention adds the ids that do not count to a decision, with a warning, because a person should look at that.
 func (v view) mention(w Decision) Decision {
 	if v.missing != "" {
 		w.Why += "; " + v.missing
@@ -143,9 +142,9 @@ func warnOversized(oversized []int) string {
 	return fmt.Sprintf("; a pod does not work off what comes for %s alone: split that, or give pods more capacity", named(placement.Of(oversized...)))
 }
 
-// more decides on a workload in which a pod has more than it works off, or that has fewer pods than it must have.
+// more decides on a workload with an overloaded pod, or with fewer pods than the minimum.
 func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decision {
-	// No pod is closed for the load of another one: that is decided in less.
+	// This closes no pod because another one is overloaded. Function less closes pods.
 	low, high := len(v.ids), v.most(d.Settings.Max)
 	if high > 0 {
 		low = min(low, high)
@@ -162,7 +161,7 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 	}
 	early := d.early(d.Settings.AfterUp, now)
 	wanting := since(&d.short, grows && early == 0, now)
-	// While more pods may not be asked for yet, or do not come, those that are there share the load.
+	// While more pods must not be asked for yet, or do not come, the existing ones share the load.
 	if !grows || (len(v.ids) > 0 && (early > 0 || wanting > d.Settings.Patience)) {
 		if w := d.spread(v, now, wide, cause, reason); w.Action == Assign || !grows {
 			return w
@@ -181,7 +180,7 @@ func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause stri
 		w.Reason, w.Target = Balance, d.pack(v, 1, among, among).Owners
 	}
 	before, after := d.peak(v, s.Row), d.peak(v, w.Target)
-	full := !packing.Fits(after.size) // there is no room for all, so a move only pays if it makes things better
+	full := !packing.Fits(after.size) // there is no room for all, so a move must improve things to be worth it
 	better := func(target placement.Owners) bool {
 		return before.amount-d.peak(v, target).amount >= gain*d.Settings.Capacity
 	}
@@ -213,7 +212,7 @@ func (d *Decider) bound(s Seen) string {
 	return ""
 }
 
-// less decides on a workload for which so many pods, fewer than it has, are enough.
+// less decides on a workload for which pods, fewer than it has, are enough.
 func (d *Decider) less(v view, now time.Time, busiest load, lean packing.Packing, pods int, fewer time.Duration, tooMany bool) Decision {
 	s := v.Seen
 	w := Decision{Phase: Acting, Reason: Fewer, Wanted: s.Count, Oversized: v.oversized}
@@ -243,7 +242,7 @@ func (d *Decider) less(v view, now time.Time, busiest load, lean packing.Packing
 	return w
 }
 
-// early returns how long scaling still has to wait, if it waits this long after the last one.
+// early returns how long scaling must still wait, if it waits this long after the last scaling.
 func (d *Decider) early(after time.Duration, now time.Time) time.Duration {
 	if d.scaled.IsZero() || d.wish > 0 {
 		return 0
@@ -251,7 +250,7 @@ func (d *Decider) early(after time.Duration, now time.Time) time.Duration {
 	return max(0, after-now.Sub(d.scaled))
 }
 
-// sinceTarget returns how long a target still has to wait.
+// sinceTarget returns how long a new target must still wait.
 func (d *Decider) sinceTarget(now time.Time) time.Duration {
 	if d.assigned.IsZero() {
 		return 0
@@ -302,7 +301,7 @@ func moved(s Seen, target placement.Owners) float64 {
 	return sum
 }
 
-// figure prints a number with four significant digits, and without an exponent where it is of a usual size.
+// figure formats a number with four significant digits, without an exponent if its size is usual.
 func figure(v float64) string {
 	if v >= 1000 && v < 1e15 {
 		return fmt.Sprintf("%.0f", v)

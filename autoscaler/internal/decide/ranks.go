@@ -10,25 +10,24 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// view is a moment as the packing sees it. The packing knows pods 0, 1, 2 and so on, which are the ids that count, in ascending order. What
-// another member owns stays with it, because no pod can take it from one that does not answer. So those partitions are not packed. A pod
-// that runs and is not Ready for long gives away what it cannot work off.
+// view is a moment as the packing sees it. The packing numbers the ids that count, in ascending order, as pods 0, 1, 2 and so on. What another member owns
+// stays with it and is not packed, because no pod can take it from a member that does not answer. A pod that runs but has not been Ready for long gives away
+// what it cannot work off.
 type view struct {
 	Seen
 
 	ids []int
-	// holes are how many ids below the highest whose pod runs are lost.
+	// holes is the number of lost ids below the highest id whose pod runs.
 	holes int
-	// strained are ids that do not count, and that give something away.
+	// strained holds the ids that do not count and give something away.
 	strained []int
-	// missing says which ids do not count, empty if all do.
+	// missing explains which ids do not count. It is empty if all do.
 	missing string
-	// kept is what members keep that do not count.
+	// kept is what members that do not count keep.
 	kept placement.Owners
-	// oversized are the partitions that grow faster than a pod works off, and late those that do not, and have more waiting than a pod works off in
-	// time.
+	// oversized holds the partitions that grow faster than a pod works off. late holds the others that have more waiting than a pod works off in time.
 	oversized, late []int
-	// parts are the partitions that are packed, in ascending order, and speeds and owners are theirs, by their place in parts.
+	// parts holds the partitions to pack, in ascending order. speeds and owners refer to them by their index in parts.
 	parts  []int
 	speeds []float64
 	owners placement.Owners
@@ -73,7 +72,7 @@ func (d *Decider) view(s Seen, ids []int, now time.Time) view {
 	return v
 }
 
-// fitting returns those of an id's partitions that one pod works off: the largest that find room, and at least the largest.
+// fitting returns those of an id's partitions that one pod works off: the largest that fit together, and always the largest one.
 func (d *Decider) fitting(s Seen, set placement.Set) placement.Set {
 	parts := slices.SortedStableFunc(set.All(), func(a, b int) int { return cmp.Compare(s.Loads.Speeds[b], s.Loads.Speeds[a]) })
 	in := d.input(s.Loads.Speeds)
@@ -89,13 +88,13 @@ func (d *Decider) fitting(s Seen, set placement.Set) placement.Set {
 // judged returns the ids whose load counts.
 func (v view) judged() []int { return slices.Concat(v.ids, v.strained) }
 
-// below returns how many of the ids that count are below this number.
+// below counts the ids that count and are below this number.
 func (v view) below(count int) int {
 	n, _ := slices.BinarySearch(v.ids, count)
 	return n
 }
 
-// most returns how many ids can count with so many pods at most, or 0 for no bound.
+// most returns how many ids can count with at most this many pods, or 0 for no limit.
 func (v view) most(pods int) int {
 	if pods <= 0 {
 		return 0
@@ -103,7 +102,7 @@ func (v view) most(pods int) int {
 	return max(1, v.below(pods)+max(0, pods-v.Count))
 }
 
-// pods returns how many pods there must be for so many ids to count.
+// pods returns how many pods are needed for this many ids to count.
 func (v view) pods(ids int) int {
 	if ids > len(v.ids) {
 		return max(ids+v.holes, v.Count)
@@ -111,8 +110,8 @@ func (v view) pods(ids int) int {
 	return v.ids[ids-1] + 1
 }
 
-// pack packs the partitions into ids that use this share of their pods' capacity. The result counts and names ids, may have more than there are,
-// and its Oversized mean nothing here.
+// pack packs the partitions into ids that use this share of their pods' capacity. The result may have more ids than exist. Its Pods counts ids, its Owners
+// names ids, and its Oversized has no meaning here.
 func (d *Decider) pack(v view, share float64, low, high int) packing.Packing {
 	packed := packing.Pack(packing.Input{
 		Speeds: v.speeds, Capacity: d.Settings.Capacity * share, Margin: d.Settings.Margin, Owners: v.owners, Min: max(1, low), Max: high,

@@ -5,10 +5,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// contest is a log in which it is no error that another candidate made or took the lease first. client-go's elector says so.
+// contest is a log that reports it as no error if another candidate created or took the lease first. client-go's elector reports an error.
 type contest struct{ logr.LogSink }
 
-// calm returns the log as a contest.
+// calm wraps the log in a contest.
 func calm(log logr.Logger) logr.Logger {
 	if sink := log.GetSink(); sink != nil {
 		return log.WithSink(contest{sink})

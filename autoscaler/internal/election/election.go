@@ -1,7 +1,7 @@
-// Package election lets one of several processes act at a time, by client-go's leader election.
+// Package election lets one of several processes act at a time, with client-go's leader election.
 //
-// Leader election alone does not keep a former leader from acting for a moment longer. Each write of the autoscaler compares what it
-// read, so two leaders cost a conflict and no more.
+// Leader election alone does not stop a former leader from acting for a moment longer. Each write of the autoscaler compares what it read, so two leaders only
+// cost a conflict.
 package election
 
 import (
@@ -22,20 +22,20 @@ import (
 // Candidate is a process that wants to lead.
 type Candidate struct {
 	Config *rest.Config
-	// Namespace and Name are the Lease's. Identity is unique among the candidates.
+	// Namespace and Name are those of the Lease. Identity is unique among the candidates.
 	Namespace, Name, Identity string
-	// Duration is how long others wait for a leader that is silent. 0 stands for 15 s.
+	// Duration is how long others wait for a silent leader. 0 means 15 s.
 	Duration time.Duration
 	Log      logr.Logger
-	// Leads is called when the candidate begins and ceases to lead. It may be nil.
+	// Leads is called when the candidate starts to lead (true) and stops (false). It may be nil.
 	Leads func(bool)
 }
 
-// ErrLost means that the candidate led and does not any more. Others may lead already.
+// ErrLost means that the candidate led and no longer does. Others may already lead.
 var ErrLost = errors.New("the lease is lost: the API server could not be reached in time, or another process has it")
 
-// Run waits until the candidate leads, and then calls work. The context of work ends when ctx does or when the lease is lost. Run gives
-// the lease back only after work has returned, and returns work's error, ErrLost, or nil if ctx ended.
+// Run waits until the candidate leads, then calls work. The context of work ends when ctx ends or the lease is lost. Run gives the lease back only after work
+// has returned. It returns the error of work, ErrLost, or nil if ctx ended.
 func (c Candidate) Run(ctx context.Context, work func(context.Context) error) error {
 	client, err := coordination.NewForConfig(c.Config)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c Candidate) Run(ctx context.Context, work func(context.Context) error) er
 	if c.Duration == 0 {
 		c.Duration = 15 * time.Second
 	}
-	// The election has a context of its own, which ends after the work. It releases the lease at its end.
+	// The election has its own context, which ends after the work. When it ends, the elector releases the lease.
 	election, end := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), calm(c.Log)))
 	defer end()
 	lock := &lock{
@@ -68,7 +68,7 @@ func (c Candidate) Run(ctx context.Context, work func(context.Context) error) er
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	// A candidate that waits has nothing to finish. A leader ends with its work.
+	// A waiting candidate has nothing to finish. A leader ends with its work.
 	defer context.AfterFunc(ctx, func() {
 		if !elector.IsLeader() {
 			end()
@@ -81,15 +81,15 @@ func (c Candidate) Run(ctx context.Context, work func(context.Context) error) er
 	return nil
 }
 
-// lock gives the lease back only after the work has stopped. The elector would do that as soon as it cannot renew the lease, too.
+// lock gives the lease back only after the work has stopped. The elector itself would also do it as soon as it cannot renew the lease.
 type lock struct {
 	resourcelock.Interface
 
 	stopped chan struct{} // closed when the work has returned
-	led     bool          // only the elector's goroutine uses it
+	led     bool          // used only by the elector's goroutine
 }
 
-// Create makes the lease, if it may. The Role of autoscaler/config/base does not permit it, because a rule for create cannot name an object.
+// Create creates the lease if RBAC allows it. The Role of autoscaler/config/base does not, because a rule for create cannot name an object.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Create(ctx, record)
 	if apierrors.IsForbidden(err) {
@@ -99,7 +99,7 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return err
 }
 
-// Update takes, renews or gives back the lease. A record without a holder gives it back.
+// Update takes, renews or gives back the lease. A record without a holder means that it is given back.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity == "" {
 		select {

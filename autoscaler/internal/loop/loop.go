@@ -1,5 +1,5 @@
-// Package loop measures, decides and writes, again and again. What is decided is package decide's business; this package does the I/O,
-// and says what happened in the log, in Events and to an observer.
+// Package loop measures, decides and writes again and again. Package decide makes the decisions. This package does the I/O and reports to the log, in Events
+// and to an observer.
 package loop
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Source says how fast partitions grow.
+// Source reports how fast partitions grow.
 type Source interface {
 	// Read reads all partitions at once. It blocks until the source has answered, or ctx ends.
 	Read(ctx context.Context) (monitor.Reading, error)
 }
 
-// Loop is an autoscaler of one workload.
+// Loop is the autoscaler of one workload.
 type Loop struct {
 	Workload workload.Workload
 	Source   Source
@@ -32,15 +32,15 @@ type Loop struct {
 	Decider  *decide.Decider
 	// Period is the time between two readings.
 	Period time.Duration
-	// DryRun says what would be done, and does nothing.
+	// DryRun: only report what would be done.
 	DryRun bool
-	// KeepPods leaves the number of pods alone. Another program sets it to what the Report says.
+	// KeepPods: do not change the number of pods. Another program sets it to the number in the Report.
 	KeepPods bool
 	// Reporter is the name that Events carry.
 	Reporter string
 	Clock    clock.WithTicker
 	Log      logr.Logger
-	// Observe gets a Report after each step. It may be nil.
+	// Observe is called with a Report after each step. It may be nil.
 	Observe func(Report)
 
 	decisions, errors notes
@@ -52,13 +52,13 @@ type Report struct {
 	Seen decide.Seen
 	// Decision is the zero value if the owner could not be read.
 	Decision decide.Decision
-	// Done says that what was decided was written.
+	// Done is true if the decision was written.
 	Done bool
-	// SourceErr is why the source could not be read, Err why the owner could not be read or written.
+	// SourceErr is the error from reading the source, Err the error from reading or writing the owner.
 	SourceErr, Err error
 }
 
-// Run steps until ctx ends, or the workload is gone. It returns nil or an error that wraps store.ErrGone.
+// Run takes steps until ctx ends or the workload is gone. It returns nil, or an error that wraps store.ErrGone.
 func (l *Loop) Run(ctx context.Context) error {
 	tick := l.Clock.NewTicker(l.Period)
 	defer tick.Stop()
@@ -79,7 +79,7 @@ func (l *Loop) Step(ctx context.Context) Report {
 	r := Report{SourceErr: l.measure(ctx)}
 	r.Err = l.act(ctx, &r)
 	if ctx.Err() != nil {
-		return r // what failed did so because of that
+		return r // any failure is a consequence of that
 	}
 	l.complain(r)
 	if l.Observe != nil {
@@ -132,11 +132,10 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// say logs a decision. What was done is always said, what lasts once, and trouble that lasts from time to time. The log of verbosity 1 has
-// each step.
+// say logs a decision. It always logs what was done. It logs a lasting state once, and lasting trouble from time to time. Verbosity 1 logs each step.
 func (l *Loop) say(d decide.Decision, now time.Time) {
 	verbosity, key := 1, string(d.Phase)+withoutNumbers(d.Why)
-	if d.Action == decide.Scale { // a number that is published is news, even if nothing else in the sentence has changed
+	if d.Action == decide.Scale { // a published number is news, even if nothing else in the sentence has changed
 		key += strconv.Itoa(d.Wanted)
 	}
 	due := l.decisions.due(key, d.Warn || d.Phase == decide.Blind, now)
@@ -158,10 +157,10 @@ func (l *Loop) prefix(d decide.Decision) string {
 	return ""
 }
 
-// fine is what errors give way to.
+// fine is logged when errors are over.
 const fine = "the workload and its loads can be read again"
 
-// complain logs errors: each cause once, again from time to time while it lasts, and when it is over.
+// complain logs errors: each cause once, from time to time while it lasts, and when it is over.
 func (l *Loop) complain(r Report) {
 	text, now := "", l.Clock.Now()
 	switch {
@@ -180,7 +179,7 @@ func (l *Loop) complain(r Report) {
 	}
 }
 
-// eventReason returns the reason of the Event about what was done.
+// eventReason returns the reason of the Event for an action.
 func eventReason(action decide.Action) string {
 	if action == decide.Scale {
 		return "AutoscalerScaled"
@@ -188,7 +187,7 @@ func eventReason(action decide.Action) string {
 	return "PartitionsMoved"
 }
 
-// tell writes an Event about the workload. It is not worth more than a try.
+// tell writes an Event about the workload. It tries only once.
 func (l *Loop) tell(ctx context.Context, m workload.Moment, kind, reason, message string) {
 	err := l.Workload.Store.Tell(ctx, store.KubeEvent{
 		About: m.Owner.About(), Namespace: m.Owner.Namespace, Reporter: l.Reporter, Type: kind, Reason: reason, Message: message,

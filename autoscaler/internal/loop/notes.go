@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	// quiet is how long a sentence that was logged is not logged again, however often it changes places with another one.
+	// quiet is the minimum time before the same sentence is logged again, even if it alternates with another one.
 	quiet = time.Minute
-	// reminder is how long trouble lasts until it is logged again.
+	// reminder is the time after which lasting trouble is logged again.
 	reminder = 10 * time.Minute
 )
 
-// notes says what is worth a line in the log. A key stands for a sentence. Its zero value is ready.
+// notes decides what is worth a line in the log. A key stands for a sentence. The zero value is ready to use.
 type notes struct {
-	last string               // the key that the log ends with
+	last string               // the key of the last line
 	said map[string]time.Time // when each was logged
 }
 
-// due reports whether a sentence is to be logged. One that is new is, one that was logged a moment ago is not yet, and one that lasts is logged
-// again only if it is trouble.
+// due reports whether a sentence should be logged. A new sentence is due. One that was logged a moment ago is not due yet. A lasting one is due again only if
+// it is trouble.
 func (n *notes) due(key string, trouble bool, now time.Time) bool {
 	at, known := n.said[key]
 	wait := quiet
@@ -45,8 +45,7 @@ func (n *notes) due(key string, trouble bool, now time.Time) bool {
 	return true
 }
 
-// withoutNumbers leaves out what changes in a sentence from step to step: digits, and what stands between them in a range, an address or a
-// time.
+// withoutNumbers removes what changes in a sentence from step to step: digits, and the characters between them in a range, an address or a time.
 func withoutNumbers(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("0123456789.,:-+", r) {

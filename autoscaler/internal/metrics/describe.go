@@ -2,5 +2,5 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Describe sends the descriptions of all metrics, also of those that have no series so far.
+// Describe sends the descriptions of all metrics, including those without series so far.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.registry.Describe(ch) }

@@ -1,4 +1,4 @@
-// Package metrics shows an autoscaler to Prometheus.
+// Package metrics exports an autoscaler's metrics to Prometheus.
 package metrics
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Metrics are all metrics of one autoscaler. Its methods are safe for concurrent use with scrapes, and not with each other.
+// Metrics holds all metrics of one autoscaler. Its methods may be called concurrently with scrapes, but not with each other.
 type Metrics struct {
 	registry *prometheus.Registry
 
 	leader, capacity prometheus.Gauge
-	// These have no series while another process decides. An HPA must not take a 0 for an answer.
+	// These have no series while another process decides. Otherwise an HPA would read a 0 as the answer.
 	pods, wanted, members, total, age, oversized, unassigned, stuck *prometheus.GaugeVec
 	partition, id, phase                                            *prometheus.GaugeVec
 	phaseSeconds, decisions, failures, undone                       *prometheus.CounterVec
@@ -30,15 +30,15 @@ type Metrics struct {
 
 	settings decide.Settings
 	last     time.Time
-	measured time.Time // the oldest of the latest values
+	measured time.Time // time of the oldest of the latest values
 	was      decide.Phase
-	labels   int // how many partitions have a series
+	labels   int // number of partitions with a series
 }
 
 const prefix = "idalloc_autoscaler_"
 
-// New returns the metrics of an autoscaler of this version and workload with these settings. Each of them names the workload, so that one Prometheus can
-// have those of several.
+// New returns the metrics of an autoscaler with this version, workload and settings. Every metric names the workload, so that one Prometheus can hold those of
+// several.
 func New(version string, settings decide.Settings, ref store.Ref) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), settings: settings}
 	ours := prometheus.WrapRegistererWith(prometheus.Labels{"owner_namespace": ref.Namespace, "owner_kind": ref.Kind, "owner_name": ref.Name}, m.registry)
@@ -101,7 +101,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Leads says whether this process decides. One that does not has nothing to say about the workload.
+// Leads sets whether this process decides. Otherwise it shows nothing about the workload.
 func (m *Metrics) Leads(leads bool) {
 	m.leader.Set(number(leads))
 	if leads {
@@ -123,7 +123,7 @@ func number(b bool) float64 {
 	return 0
 }
 
-// Observe takes the report of one step.
+// Observe updates the metrics from the report of one step.
 func (m *Metrics) Observe(r loop.Report) {
 	if r.SourceErr != nil {
 		m.failures.WithLabelValues("source").Inc()
@@ -149,7 +149,7 @@ func (m *Metrics) Observe(r loop.Report) {
 		m.age.WithLabelValues().Set(r.Now.Sub(m.measured).Seconds())
 	}
 	if unread {
-		return // the rest is as it was seen last
+		return // the rest stays as last seen
 	}
 	m.pods.WithLabelValues().Set(float64(r.Seen.Count))
 	m.wanted.WithLabelValues().Set(float64(d.Wanted))
@@ -170,7 +170,7 @@ func (m *Metrics) Observe(r loop.Report) {
 	}
 }
 
-// loads shows the loads of partitions and ids. A partition of which nothing is known has no series.
+// loads sets the loads of partitions and ids. A partition with unknown load has no series.
 func (m *Metrics) loads(r loop.Report) {
 	l := r.Seen.Loads
 	sum := 0.0

@@ -1,7 +1,7 @@
-// Package monitor turns what a source says about partitions into their speeds. It is pure: the caller reads the source and the clock.
+// Package monitor calculates the speeds of partitions from a source's readings. It is pure: the caller reads the source and the clock.
 //
-// Missing data is not zero. A partition of which the window knows too little has no speed, and a reading with a value that cannot be
-// is refused as a whole: who sends one wrong value may send others.
+// Missing data is not zero. A partition has no speed if the window knows too little of it. A reading with an impossible value is refused as a whole, because a
+// source that sends one wrong value may send others.
 package monitor
 
 import (
@@ -16,31 +16,30 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Reading is what a source says at one moment.
+// Reading is what a source reports at one moment.
 type Reading struct {
-	// At is when the values were measured.
+	// At is the time of the measurement.
 	At time.Time
-	// Totals says that the values are counters, so that their growth is the speed. Otherwise they are speeds, in units per second.
+	// Totals is true if the values are counters, whose growth is the speed. Otherwise they are speeds, in units per second.
 	Totals bool
-	// Step is how often the server counts. Between two counts its totals stand still. With 0 they are always up to date.
+	// Step is the interval at which the server counts. Between two counts its totals do not change. 0 means that they are always up to date.
 	Step time.Duration
-	// Values are by partition. A partition that is not there was not measured, and Why may say why not. Unused are numbers that stand for nothing, and
-	// grow by nothing.
+	// Values are by partition. A missing partition was not measured; Why may explain that. Unused are numbers that match nothing in the source and do not grow.
 	Values map[int]float64
 	Why    map[int]string
 	Unused placement.Set
-	// Beyond names what the source has and gives no number, so that no pod works on it.
+	// Beyond names the parts of the source that have no number, so that no pod works on them.
 	Beyond []string
-	// Name returns what the source calls a partition. nil: it has no name but the number.
+	// Name returns the source's name for a partition. If Name is nil, a partition only has its number.
 	Name func(partition int) string
-	// Origins may say which server counted: a total is compared only with one of the same origin.
+	// Origins names the server that counted each partition, if known. Totals are compared only if their origin is the same.
 	Origins map[int]string
-	// Backlogs may say how much of each partition is not worked off yet, in units. Waiting may say how much of that no pod has in hand. nil: nothing
-	// says what is in hand.
+	// Backlogs is how much of each partition is not worked off yet, in units, if known. Waiting is how much of that no pod has in hand. If Waiting is nil, the
+	// amount in hand is unknown.
 	Backlogs, Waiting map[int]float64
 }
 
-// Called returns how texts call a partition.
+// Called returns the name of a partition for use in texts.
 func (r Reading) Called(partition int) string {
 	if r.Name == nil {
 		return "partition " + strconv.Itoa(partition)
@@ -52,27 +51,27 @@ func (r Reading) Called(partition int) string {
 type Monitor struct {
 	// Window is the time over which a speed is measured.
 	Window time.Duration
-	// Smooth is the time constant of a low-pass filter for the speeds. With 0 there is none.
+	// Smooth is the time constant of a low-pass filter for the speeds. 0 means no filter.
 	Smooth time.Duration
-	// Most is the highest speed of a partition that is believed.
+	// Most is the highest credible speed of a partition.
 	Most float64
-	// CatchUp is the time in which a backlog is to be worked off, beside what comes in. With 0, backlogs do not count.
+	// CatchUp is the time in which a backlog should be worked off, in addition to what comes in. With 0, backlogs do not count.
 	CatchUp time.Duration
 
 	last   time.Time
 	series map[int]*series
-	// latest is the last reading that was added.
+	// latest is the last reading that Add accepted.
 	latest Reading
-	// count is how many partitions the workload had when the loop last asked, 0 if that is not known.
+	// count is the number of partitions in the last call of Loads, 0 before the first.
 	count int
 }
 
-// series is what is known of one partition.
+// series is what is known about one partition.
 type series struct {
 	points []point
 	smooth float64
-	at     time.Time // of smooth, zero if there is none
-	// backlog is the last one, in units.
+	at     time.Time // time of smooth, zero if there is none
+	// backlog is the latest one, in units.
 	backlog float64
 }
 
@@ -81,12 +80,11 @@ type point struct {
 	value  float64
 	origin string
 	totals bool
-	// loose says that it is not known when the server had counted this, as at the start. The growth to the next count took longer than it seems.
+	// loose: it is not known when the server counted this, for example at the start. The time of growth up to the next count is longer than it seems.
 	loose bool
 }
 
-// Add takes a reading. An error says which value cannot be. Then nothing of the reading counts. Partitions that the workload does not have
-// are ignored.
+// Add adds a reading. The error names an impossible value; then nothing of the reading counts. Partitions that the workload does not have are ignored.
 func (m *Monitor) Add(r Reading) error {
 	if !m.last.IsZero() && !r.At.After(m.last) {
 		return fmt.Errorf("the reading of %s is not later than the one before it", r.At.UTC().Format(time.RFC3339))
@@ -136,7 +134,7 @@ func (m *Monitor) ignores(p int) bool {
 	return p < 0 || p >= placement.MaxCount || (m.count > 0 && p >= m.count)
 }
 
-// check refuses what cannot be the value of a partition.
+// check returns an error if a partition cannot have this value.
 func (m *Monitor) check(p int, v float64, r Reading) error {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
@@ -152,21 +150,21 @@ func (m *Monitor) check(p int, v float64, r Reading) error {
 	}
 	before, now := s.points[len(s.points)-1], point{at: r.At, value: v, origin: r.Origins[p], totals: true}
 	if grown, took, ok := growth(before, now); ok && grown/took.Seconds() > m.Most {
-		delete(m.series, p) // or the same jump would be refused again and again
+		delete(m.series, p) // otherwise the same jump would be refused again and again
 		return fmt.Errorf("%s grew by %g in %s, and more than %g units/s are not believed: the whole reading is refused", r.Called(p), grown, took, m.Most)
 	}
 	return nil
 }
 
-// growth returns how much a total grew. ok is false if the two cannot be compared: the counter was reset, or another server counts.
+// growth returns how much a total grew. ok is false if the two points are not comparable: the counter was reset, or another server counts.
 func growth(from, to point) (grown float64, took time.Duration, ok bool) {
 	return to.value - from.value, to.at.Sub(from.at), to.value >= from.value && from.origin == to.origin && from.totals && to.totals
 }
 
-// add appends a point, and forgets those that are out of the window. One that is just outside stays, so that the window is full.
+// add appends a point and drops those outside the window. One point just outside stays, so that the window is full.
 //
-// Of a server that counts in steps, only points at which it has counted are kept. A window that began and ended anywhere between them would have
-// one step more at one time than at another, and a steady load would seem to swing. A total that stands still for two steps has not grown.
+// If the server counts in steps, only points at which it has counted are kept. A window with any other ends would contain one step more at some times than at
+// others, and a steady load would seem to swing. A total that does not change for two steps has not grown.
 func (s *series) add(p point, window, step time.Duration) {
 	p.loose = step > 0
 	if step > 0 && len(s.points) > 0 {
@@ -182,8 +180,8 @@ func (s *series) add(p point, window, step time.Duration) {
 	}
 }
 
-// speed returns the mean speed over the window. known is false if too little of the window is known: for totals half of it, as at the
-// start, or after a counter was reset.
+// speed returns the mean speed over the window. known is false if too little of the window is known. For totals that is less than half of it, for example at
+// the start or after a counter was reset.
 func (s *series) speed(window time.Duration) (speed float64, known bool) {
 	last := s.points[len(s.points)-1]
 	if !last.totals {
@@ -199,7 +197,7 @@ func (s *series) speed(window time.Duration) (speed float64, known bool) {
 	for i := 1; i < len(s.points); i++ {
 		from := s.points[i-1]
 		g, t, ok := growth(from, s.points[i])
-		// Old intervals are left out, as after a time in which the source was silent.
+		// Skip old intervals, for example from before a time in which the source was silent.
 		if ok && last.at.Sub(from.at) <= 2*window && (g == 0 || !from.loose) {
 			grown, took = grown+g, took+t
 		}
@@ -210,7 +208,7 @@ func (s *series) speed(window time.Duration) (speed float64, known bool) {
 	return grown / took.Seconds(), true
 }
 
-// filter brings the smooth speed up to date.
+// filter updates the smooth speed.
 func (m *Monitor) filter(s *series, now time.Time) {
 	speed, known := s.speed(m.Window)
 	switch {
@@ -224,7 +222,7 @@ func (m *Monitor) filter(s *series, now time.Time) {
 	}
 }
 
-// Loads returns the speeds of so many partitions. From then on readings of others are ignored.
+// Loads returns the speeds of this many partitions. From then on, readings of other partitions are ignored.
 func (m *Monitor) Loads(partitions int) decide.Loads {
 	m.count = partitions
 	l := decide.Loads{Speeds: make([]float64, partitions), Comes: make([]float64, partitions), Beyond: m.beyond()}
@@ -253,7 +251,7 @@ func (m *Monitor) Loads(partitions int) decide.Loads {
 	return l
 }
 
-// why says why the last reading had no value of a partition, empty if it had one.
+// why explains why the last reading had no value for a partition. It is empty if there was a value.
 func (m *Monitor) why(p int) string {
 	if why := m.latest.Why[p]; why != "" {
 		return why
@@ -264,7 +262,7 @@ func (m *Monitor) why(p int) string {
 	return "the source says nothing of " + m.latest.Called(p)
 }
 
-// beyond names what the source has and the workload has no partition for.
+// beyond names the parts of the source for which the workload has no partition.
 func (m *Monitor) beyond() []string {
 	if m.count == 0 {
 		return nil

@@ -26,9 +26,9 @@ type row struct {
 	speeds []float64 // NaN where nothing was measured
 }
 
-// Read reads loads from CSV. The first line names the columns: the time, and then the partitions 0, 1, 2 and so on in this order. Each
-// further line is a moment: seconds or a time such as 2026-11-23T06:00:00Z, and the speed of each partition in units per second from then on.
-// A field that is empty means that nothing was measured.
+// Read reads loads from CSV. The first line names the columns: the time, then the partitions 0, 1, 2 and so on in this order. Each further line is a moment:
+// seconds or a time such as 2026-11-23T06:00:00Z, then the speed of each partition in units per second from that moment on. An empty field means that nothing
+// was measured.
 func Read(in io.Reader) (Loads, error) {
 	r := csv.NewReader(in)
 	header, err := r.Read()
@@ -90,13 +90,13 @@ func parseRow(record []string) (row, error) {
 	return r, nil
 }
 
-// First and Last return the times of the first and of the last line.
+// First returns the time of the first line.
 func (l Loads) First() time.Duration { return l.rows[0].at }
 
 // Last returns the time of the last line.
 func (l Loads) Last() time.Duration { return l.rows[len(l.rows)-1].at }
 
-// At returns the speeds at this time, without the time of measurement.
+// At returns the speeds at this time. Loads.At is not set.
 func (l Loads) At(after time.Duration) decide.Loads {
 	i := sort.Search(len(l.rows), func(i int) bool { return l.rows[i].at > after }) - 1
 	out := decide.Loads{Speeds: slices.Clone(l.rows[max(i, 0)].speeds)}

@@ -1,5 +1,5 @@
-// Package rehearse plays recorded loads against a workload that exists only in memory, and says what the autoscaler would have done. It
-// reads no clock: a day takes as long as its decisions do.
+// Package rehearse replays recorded loads against a workload in memory, and reports what the autoscaler would have done. It reads no clock: a day takes only as
+// long as its decisions.
 package rehearse
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Options say how the workload behaves.
+// Options configure how the workload behaves.
 type Options struct {
 	Settings decide.Settings
-	// Pods is how many there are at first.
+	// Pods is the number of pods at the start.
 	Pods int
-	// Period is the time between two decisions. Join is how long a new pod takes to become a member, and Move how long partitions take
-	// to get to where the target has them.
+	// Period is the time between two decisions. Join is the time until a new pod becomes a member. Move is the time until partitions are where the target has
+	// them.
 	Period, Join, Move time.Duration
 }
 
-// Line is a decision that wrote something, or the first of those that warn of the same.
+// Line is a decision that wrote something, or the first of several with the same warning.
 type Line struct {
 	At       time.Duration
 	Pods     int // before
@@ -42,15 +42,15 @@ func (l Line) String() string {
 	return fmt.Sprintf("%8s  %-14s  %s", l.At, what, l.Decision.Why)
 }
 
-// Summary is what a rehearsal came to.
+// Summary is the result of a rehearsal.
 type Summary struct {
-	// Took is how long the loads are.
+	// Took is the duration of the loads.
 	Took time.Duration
-	// Ups and Downs count changes of the number of pods, Targets those of the target, and Moved the speed of what they moved.
+	// Ups and Downs count changes of the number of pods, Targets those of the target. Moved is the speed of the moved partitions.
 	Ups, Downs, Targets int
 	Moved               float64
 	Fewest, Most        int
-	// PodTime is the time of all pods together. Overloaded is how long some pod had more than it works off.
+	// PodTime is the total time of all pods. Overloaded is how long some pod had more than it works off.
 	PodTime, Overloaded time.Duration
 }
 
@@ -67,12 +67,12 @@ type play struct {
 	count       int
 	row, target placement.Owners
 	joins       map[int]time.Time
-	arrives     time.Time // when a move is done, zero if there is none
+	arrives     time.Time // end of the current move, zero if there is none
 	summary     Summary
 	said        string
 }
 
-// Play plays the loads and calls say for each line.
+// Play replays the loads and calls say for each line.
 func Play(o Options, loads Loads, say func(Line)) Summary {
 	p := &play{o: o, start: time.Unix(0, 0).Add(loads.First()), count: o.Pods, row: placement.Owners{}, joins: map[int]time.Time{}}
 	for id := range o.Pods {
@@ -101,7 +101,7 @@ func (p *play) aim(partitions int) placement.Owners {
 	return placement.External(placement.Input{Partitions: partitions, Count: p.count, Members: members, Owners: p.row, Target: p.target})
 }
 
-// live does what pods do by themselves.
+// live simulates what pods do by themselves.
 func (p *play) live(partitions int) {
 	for id := range p.count {
 		if _, member := p.row[id]; member {

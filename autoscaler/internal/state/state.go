@@ -1,4 +1,4 @@
-// Package state is what an autoscaler that leads says of itself: the loads as it sees them, what it wants, and why it does nothing.
+// Package state is what a leading autoscaler reports about itself: the loads as it sees them, what it wants, and why it does nothing.
 package state
 
 import (
@@ -18,13 +18,13 @@ import (
 const (
 	// Path is where an autoscaler serves its State.
 	Path = "/state"
-	// KeyHeader is the header with the key. A header is in no audit log, other than a query.
+	// KeyHeader is the header with the key. Audit logs contain no headers, but they do contain queries.
 	KeyHeader = "Idalloc-Key"
 )
 
 // State is one moment of an autoscaler.
 type State struct {
-	// At is when the decision was made.
+	// At is the time of the decision.
 	At        time.Time `json:"at"`
 	Namespace string    `json:"namespace"`
 	Owner     string    `json:"owner"`
@@ -33,13 +33,13 @@ type State struct {
 	Action decide.Action `json:"action"`
 	Reason decide.Reason `json:"reason,omitempty"`
 	Why    string        `json:"why"`
-	// Error is why the loads or the owner could not be read or written in the last step.
+	// Error explains why the last step could not read the loads, or read or write the owner.
 	Error string `json:"error,omitempty"`
 
 	Pods       int     `json:"pods"`
 	PodsWanted int     `json:"podsWanted"`
 	Capacity   float64 `json:"podCapacityUnitsPerSecond"`
-	// Load is that of all partitions of which something is known. LoadAt is when the oldest of the latest values was measured.
+	// Load is the load of all partitions about which something is known. LoadAt is the time at which the oldest of the latest values was measured.
 	Load   float64   `json:"loadUnitsPerSecond"`
 	LoadAt time.Time `json:"loadAt,omitzero"`
 
@@ -47,27 +47,27 @@ type State struct {
 	Partitions []Partition `json:"partitions"`
 }
 
-// ID is an id below the number of pods, or one above it that still owns something.
+// ID is an id below the number of pods, or a higher one that still owns something.
 type ID struct {
 	ID int `json:"id"`
 	// Load is the speed of what it owns, with the margins.
 	Load       float64 `json:"loadUnitsPerSecond"`
 	Partitions string  `json:"partitions"`
-	// Absent is why its pod cannot work, empty if it can.
+	// Absent explains why its pod cannot work. It is empty if the pod can.
 	Absent string `json:"absent,omitempty"`
 }
 
 // Partition is one partition.
 type Partition struct {
 	Partition int `json:"partition"`
-	// ID owns it, and Target is to own it by the target in force. Nil is no id.
+	// ID is the owner, Target the owner by the target in force. Nil means no id.
 	ID     *int `json:"id"`
 	Target *int `json:"target"`
-	// Load is nil if nothing is known.
+	// Load is nil if unknown.
 	Load *float64 `json:"loadUnitsPerSecond"`
 }
 
-// of returns what a step says. The owner was read in it.
+// of returns the state after a step in which the owner was read.
 func of(r loop.Report, settings decide.Settings, ref store.Ref) State {
 	seen, d := r.Seen, r.Decision
 	s := State{
@@ -104,7 +104,8 @@ func of(r loop.Report, settings decide.Settings, ref store.Ref) State {
 	return s
 }
 
-// maxShown is how many ids without a member are shown. No map has room for more. Numbers are others' words, and no reason to take memory.
+// maxShown limits how many ids without a member are shown. No map has room for more. Others write the number of pods, so it must not decide how much memory is
+// used.
 const maxShown = 16_384
 
 // shown returns the ids below the number of pods, and those that the row names, in ascending order.
@@ -133,14 +134,14 @@ func byPartition(owners placement.Owners) map[int]*int {
 type Latest struct {
 	Settings decide.Settings
 	Ref      store.Ref
-	// Key is what a request that does not come from loopback has to have in the header KeyHeader. Empty: no such request is answered.
+	// Key must be in the header KeyHeader of a request that does not come from loopback. If Key is empty, such requests are refused.
 	Key string
 
 	mu    sync.Mutex
 	state *State // nil while this process does not lead, or has not read the owner yet
 }
 
-// Observe takes the report of one step.
+// Observe stores the report of one step.
 func (l *Latest) Observe(r loop.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +162,7 @@ func (l *Latest) Observe(r loop.Report) {
 	l.state = &next
 }
 
-// Leads says whether this process decides. One that does not has no state.
+// Leads sets whether this process decides. Otherwise it has no state.
 func (l *Latest) Leads(leads bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +171,7 @@ func (l *Latest) Leads(leads bool) {
 	}
 }
 
-// ServeHTTP answers with the state as JSON, with 503 if there is none, or with 401 if the request has no key.
+// ServeHTTP answers with the state as JSON, with 503 if there is none, or with 401 if the request lacks the key.
 func (l *Latest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if here := loopback.Is(r) && loopback.Forwarded(r) == ""; !here && !l.knows(r) {
 		http.Error(w, "only requests from this pod's loopback, and those of idalloc-autoscaler get, which reads the key from the Lease, are answered: "+
@@ -190,5 +191,5 @@ func (l *Latest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // who asked may have gone
+	_, _ = w.Write(body) // the client may have gone away
 }

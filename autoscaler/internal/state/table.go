@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Table prints the state: what is decided, and a row for each id, or for each partition.
+// Table prints the state: the decision, and a row for each id or for each partition.
 func (s State) Table(out io.Writer, now time.Time, partitions bool) error {
 	load := fmt.Sprintf("%.4g units/s, measured %s ago", s.Load, now.Sub(s.LoadAt).Round(time.Second))
 	if s.LoadAt.IsZero() {

@@ -13,13 +13,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// settled reports whether the owner's status leaves no doubt that each id has a pod that is Ready. During a rollout, and while a pod
-// is being deleted, as many pods can be Ready as there should be, and a pod without an id be one of them.
+// settled reports whether the owner's status proves that each id has a Ready pod. During a rollout, and while a pod is being deleted, the number of Ready pods
+// can be right although one of them has no id.
 func settled(owner *unstructured.Unstructured, count int) bool {
 	status := func(field string) int {
 		n, _, err := unstructured.NestedInt64(owner.Object, "status", field)
 		if err != nil {
-			return -1 // then the pods say it
+			return -1 // then only the pods can tell
 		}
 		return int(n)
 	}
@@ -32,14 +32,14 @@ func settled(owner *unstructured.Unstructured, count int) bool {
 	return status("replicas") == count && status("readyReplicas") == count && status("updatedReplicas") == count && status("terminatingReplicas") == 0
 }
 
-// attend says of ids whose pod cannot work why that is so. The row has an id as a member for a while after its pod was lost, and of a pod
-// that does not answer for as long as it exists. Load must not be given to either.
+// attend explains, by id, why an id's pod cannot work. The row keeps an id as a member for a while after its pod was lost, and as long as its pod exists but
+// does not answer. Neither must get load.
 func (w Workload) attend(ctx context.Context, m *Moment) error {
 	pods := map[string]pod{}
 	o := m.Owner
 	err := w.Store.EachFullPod(ctx, o.Namespace, metav1.ListOptions{LabelSelector: o.Selector}, func() { clear(pods) }, func(object *unstructured.Unstructured) {
 		p := judge(object)
-		r, _ := receipt.Of(object, o.String()) // one that cannot be read says nothing of partitions
+		r, _ := receipt.Of(object, o.String()) // an unreadable receipt shows nothing about partitions
 		p.paused = r.State == receipt.Locks && r.Share.Of == 0
 		pods[object.GetName()] = p
 	})
@@ -66,13 +66,13 @@ func (w Workload) attend(ctx context.Context, m *Moment) error {
 	return nil
 }
 
-// pod is what counts of a pod here.
+// pod holds what matters of a pod here.
 type pod struct {
-	// unable says why it cannot work, empty if it can.
+	// unable explains why it cannot work. It is empty if it can.
 	unable string
-	// runs says that it is unable only because a container that runs is not ready, as the kubelet has found.
+	// runs: it is unable only because the kubelet has found a running container not ready.
 	runs bool
-	// paused says that its receipt has a slot and no set of partitions.
+	// paused: its receipt has a slot but no set of partitions.
 	paused bool
 }
 
@@ -84,7 +84,7 @@ func judge(object *unstructured.Unstructured) pod {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p); err != nil {
 		return pod{unable: "has a status that cannot be read"}
 	}
-	// A node that is lost makes its pods not Ready, and leaves ContainersReady and the containers as they were.
+	// When a node is lost, its pods become not Ready, but ContainersReady and the containers stay as they were.
 	if condition(&p, corev1.PodReady) == corev1.ConditionTrue {
 		return pod{}
 	}

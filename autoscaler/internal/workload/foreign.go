@@ -11,10 +11,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// unknown are the managers under which an API server keeps fields of which it does not know any more, or never knew, who wrote them.
+// unknown returns the managers under which an API server keeps fields whose writer it no longer knows or never knew.
 func unknown() []string { return []string{"ancient-changes", "before-first-apply"} }
 
-// foreign says who else wrote the target, empty if an autoscaler did, or if that cannot be known.
+// foreign names another writer of the target. It is empty if an autoscaler wrote it, or if the writer is unknown.
 func foreign(fields []metav1.ManagedFieldsEntry) string {
 	who := ""
 	for i := range fields {
@@ -29,8 +29,8 @@ func foreign(fields []metav1.ManagedFieldsEntry) string {
 	return who
 }
 
-// scaler returns the field manager that wrote the number of pods last, empty if that cannot be known, and when that was at the latest. The API server
-// keeps no time for writes of the scale subresource. But after each of them the controller wrote the status.
+// scaler returns the field manager that last wrote the number of pods, empty if unknown, and the latest time at which that can have been. The API server keeps
+// no time for writes of the scale subresource, but after each of them the controller writes the status.
 func scaler(fields []metav1.ManagedFieldsEntry) (who string, at time.Time) {
 	var last *metav1.ManagedFieldsEntry
 	var status time.Time

@@ -1,7 +1,7 @@
-// Package workload reads what an autoscaler has to know of a workload, and writes its target and its number of pods.
+// Package workload reads what an autoscaler must know about a workload, and writes its target and its number of pods.
 //
-// Each write carries the owner's UID and the resourceVersion that the decision was made on. So a write fails if anything has changed
-// since, for example if a second autoscaler has written, or the owner was deleted and made again. Then the caller reads and decides again.
+// Each write carries the owner's UID and the resourceVersion on which the decision was based. So a write fails if anything has changed since, for example if a
+// second autoscaler wrote, or the owner was deleted and created again. Then the caller reads and decides again.
 package workload
 
 import (
@@ -26,7 +26,7 @@ import (
 // FieldManager is the name under which the autoscaler writes.
 const FieldManager = "idalloc-autoscaler"
 
-// ErrNoScale means that the owner is of a kind without a scale subresource.
+// ErrNoScale means that this kind of owner has no scale subresource.
 var ErrNoScale = errors.New("a Job has no scale subresource")
 
 // Workload is an owner that is scaled.
@@ -35,14 +35,14 @@ type Workload struct {
 	Ref   store.Ref
 }
 
-// Moment is what one read of the owner says.
+// Moment is the result of one read of the owner.
 type Moment struct {
 	// Seen has no loads.
 	decide.Seen
 	Owner store.Owner
 }
 
-// CanScale returns an error that wraps ErrNoScale if no program can scale owners of this kind by their scale subresource.
+// CanScale returns an error that wraps ErrNoScale if owners of this kind cannot be scaled through the scale subresource.
 func CanScale(ref store.Ref) error {
 	if ref.Is(store.Job) {
 		return fmt.Errorf("%w: %s: use a Deployment, a StatefulSet or a ReplicaSet, or --scale=false", ErrNoScale, ref)
@@ -50,8 +50,8 @@ func CanScale(ref store.Ref) error {
 	return nil
 }
 
-// Read reads the owner and, unless its status says that each pod is Ready and no other one is there, and the row lists each id, its pods. Errors:
-// as of store.Get.
+// Read reads the owner and, if necessary, its pods. Pods are not read if the owner's status says that each pod is Ready and there are no others, and the row
+// lists each id. Errors: as of store.Get.
 func (w Workload) Read(ctx context.Context) (Moment, error) {
 	whole, err := w.Store.GetWhole(ctx, w.Ref)
 	if err != nil {
@@ -75,8 +75,8 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 	return m, err
 }
 
-// see returns a moment without what only pods and managed fields say. More pods than there can be partitions count as so many: the others can own
-// nothing, and a number by mistake is for --max-replicas to correct, without an entry for each of a million ids.
+// see returns a moment without what only pods and managed fields show. It limits the number of pods to the maximum number of partitions, because further pods
+// can own nothing. A mistaken number is for --max-replicas to correct, without an entry for each of a million ids.
 func see(o store.Owner) Moment {
 	m := Moment{Owner: o, Seen: decide.Seen{Count: min(o.Count, placement.MaxCount), Target: o.Wish.Target, Absent: map[int]string{}, Unready: map[int]bool{}}}
 	row := o.Record.State.Row
@@ -87,7 +87,7 @@ func see(o store.Owner) Moment {
 	return m
 }
 
-// lacks reports whether an id is no member.
+// lacks reports whether an id is not a member.
 func (m *Moment) lacks() bool {
 	for id := range m.Count {
 		if _, member := m.Row[id]; !member {
@@ -97,10 +97,10 @@ func (m *Moment) lacks() bool {
 	return false
 }
 
-// maxPods bounds what is kept for each pod. Others write the number of pods, and no map has room for more.
+// maxPods limits what is kept for each pod. Others write the number of pods, and no map has room for more.
 const maxPods = 16_384
 
-// trouble says why the owner is not to be touched.
+// trouble explains why the owner must not be changed, or returns "".
 func trouble(o store.Owner, row *assignment.Row) string {
 	ask := fmt.Sprintf("kubectl annotate -n %s %s", o.Namespace, o.Ref)
 	switch {
@@ -129,8 +129,8 @@ func (w Workload) Assign(ctx context.Context, m Moment, target placement.Owners)
 	return w.patch(ctx, m.Owner, map[string]any{"annotations": map[string]string{assignment.PartitionTargetKey: target.String()}}, nil)
 }
 
-// Scale sets the number of pods, if nothing has changed since m was read. Errors wrap store.ErrConflict if something has,
-// store.ErrGone if the owner does not exist any more, *store.ForbiddenError if the Role does not permit it, or they are the client's own.
+// Scale sets the number of pods, if nothing has changed since m was read. Errors wrap store.ErrConflict if something has changed, store.ErrGone if the owner no
+// longer exists, or *store.ForbiddenError if the Role does not permit it. Others come from the client.
 func (w Workload) Scale(ctx context.Context, m Moment, replicas int) error {
 	if err := CanScale(w.Ref); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (w Workload) Scale(ctx context.Context, m Moment, replicas int) error {
 	return w.patch(ctx, m.Owner, map[string]any{}, map[string]any{"replicas": replicas}, "scale")
 }
 
-// patch writes metadata and spec of the object, or of a subresource.
+// patch writes metadata and spec of the object or of a subresource.
 func (w Workload) patch(ctx context.Context, o store.Owner, metadata, spec map[string]any, subresource ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
 	defer cancel()
@@ -160,7 +160,7 @@ func (w Workload) patch(ctx context.Context, o store.Owner, metadata, spec map[s
 	return w.judge(gvr, err)
 }
 
-// judge says what an error of a write means.
+// judge turns the error of a write into one that names its cause.
 func (w Workload) judge(gvr schema.GroupVersionResource, err error) error {
 	what := fmt.Sprintf("patch %s %q in namespace %s", gvr.Resource, w.Ref.Name, w.Ref.Namespace)
 	switch {

@@ -1,5 +1,5 @@
-// Package kafka reads from Kafka's brokers how much was written to each partition of a topic. The workload's partition 0 is the topic's
-// partition 0, and so on.
+// Package kafka reads from Kafka's brokers how much was written to each partition of a topic. Partition 0 of the workload is partition 0 of the topic, and so
+// on.
 package kafka
 
 import (
@@ -19,18 +19,18 @@ import (
 type Source struct {
 	Admin *kadm.Client
 	Topic string
-	// Records counts records, by the end offsets. Otherwise bytes count, by the size of the log on the broker that leads the partition.
+	// Records: count records, by the end offsets. Otherwise count bytes, by the size of the log on the broker that leads the partition.
 	Records bool
-	// Group is a consumer group, empty for none. What it has not committed yet waits. It is only for Records.
+	// Group is a consumer group, or "". What it has not committed yet counts as waiting. It requires Records.
 	Group string
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// timeout bounds one reading.
+// timeout limits one reading.
 const timeout = 10 * time.Second
 
-// Read reads the totals. A partition whose broker does not answer was not measured.
+// Read reads the totals. A partition whose broker does not answer counts as not measured.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -48,7 +48,7 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	return r, nil
 }
 
-// inOurWords leaves out of an error what a broker says in words of its own: the code tells what it is.
+// inOurWords removes the broker's own message from an error. The error code is enough.
 func inOurWords(err error) error {
 	if code := (*kerr.Error)(nil); errors.As(err, &code) {
 		return code
@@ -56,8 +56,8 @@ func inOurWords(err error) error {
 	return err
 }
 
-// bytes reads the sizes of the logs. Retention makes a log shorter, and another leader may have one of another length, so a total is
-// compared only with a smaller one of the same broker.
+// bytes reads the sizes of the logs. Retention shortens a log, and another leader may have a log of another length. So a total is compared only with a smaller
+// one of the same broker.
 func (s Source) bytes(ctx context.Context, r *monitor.Reading) error {
 	topics, err := s.Admin.ListTopics(ctx, s.Topic)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s Source) bytes(ctx context.Context, r *monitor.Reading) error {
 	r.Origins = map[int]string{}
 	for p, detail := range topic.Partitions {
 		r.Why[int(p)] = fmt.Sprintf("the broker that leads %s shows no log of it: it is down, or the user lacks the right Describe on the cluster", r.Called(int(p)))
-		for _, dir := range brokers[detail.Leader] { // no broker has the number -1, which stands for none that leads
+		for _, dir := range brokers[detail.Leader] { // -1 means that no broker leads; no broker has that number
 			log, there := dir.Topics[s.Topic][p]
 			if dir.Err == nil && there && !log.IsFuture {
 				r.Values[int(p)], r.Origins[int(p)] = float64(log.Size), "broker "+strconv.Itoa(int(detail.Leader))
@@ -85,7 +85,7 @@ func (s Source) bytes(ctx context.Context, r *monitor.Reading) error {
 	return nil
 }
 
-// records reads the end offsets, and what the group has not committed.
+// records reads the end offsets, and how much the group has not committed.
 func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 	ends, err := s.Admin.ListEndOffsets(ctx, s.Topic)
 	if shards := (*kadm.ShardErrors)(nil); err != nil && (!errors.As(err, &shards) || shards.AllFailed) {
@@ -105,7 +105,7 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 		return nil
 	}
 	committed, err := s.Admin.FetchOffsets(ctx, s.Group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) { // older brokers show a group that does not exist as one without offsets
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) { // older brokers report a group that does not exist as one without offsets
 		return fmt.Errorf("group %s: %w", s.Group, err)
 	}
 	starts, err := s.Admin.ListStartOffsets(ctx, s.Topic)
@@ -119,7 +119,7 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 		at, has := committed.Lookup(s.Topic, int32(p))  //nolint:gosec // as above
 		commits := has && at.At >= 0
 		if (has && at.Err != nil) || (!commits && (!known || from.Err != nil)) {
-			delete(r.Values, p) // what waits is not known, so the partition was not measured
+			delete(r.Values, p) // the amount that waits is unknown, so the partition was not measured
 			r.Why[p] = fmt.Sprintf("nothing says what group %s has not committed of %s", s.Group, r.Called(p))
 			continue
 		}
@@ -136,7 +136,7 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 	return nil
 }
 
-// commits reports whether a group has committed anything of any topic.
+// commits reports whether a group has committed offsets of any topic.
 func commits(group kadm.OffsetResponses) bool {
 	for _, partitions := range group {
 		for _, p := range partitions {
@@ -148,7 +148,7 @@ func commits(group kadm.OffsetResponses) bool {
 	return false
 }
 
-// why says why no partition has an end offset.
+// why explains why no partition has an end offset.
 func (s Source) why(ends kadm.ListedOffsets) error {
 	for _, end := range ends[s.Topic] {
 		if end.Err != nil {

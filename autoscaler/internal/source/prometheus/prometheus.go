@@ -1,4 +1,4 @@
-// Package prometheus reads the speeds of partitions from a query to Prometheus, or to a server with the same API.
+// Package prometheus reads the speeds of partitions with a query to Prometheus, or to a server with the same API.
 package prometheus
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Source asks one query. Its result is a vector with one series for each partition.
+// Source runs one query. The result is a vector with one series for each partition.
 type Source struct {
 	Server web.Server
-	// Query is in PromQL. It gives speeds, as rate() does.
+	// Query is in PromQL. Its result must be speeds, as from rate().
 	Query string
-	// Label is the label that names the partition, and Prefix is what stands before the number in its value.
+	// Label is the label that names the partition. Prefix is the text before the number in its value.
 	Label, Prefix string
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// answer is what /api/v1/query answers.
+// answer is the response of /api/v1/query.
 type answer struct {
 	Status   string            `json:"status"`
 	Warnings []json.RawMessage `json:"warnings"`
@@ -39,10 +39,10 @@ type answer struct {
 
 type series struct {
 	Metric map[string]string  `json:"metric"`
-	Value  [2]json.RawMessage `json:"value"` // the time in seconds, and the value as a text
+	Value  [2]json.RawMessage `json:"value"` // the time in seconds, and the value as text
 }
 
-// Read asks the query. A warning is an error here, because a part of the result may be missing.
+// Read runs the query. A warning counts as an error, because part of the result may be missing.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	r := monitor.Reading{At: s.Now(), Values: map[int]float64{}}
 	var a answer
@@ -70,7 +70,7 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	return r, nil
 }
 
-// entry reads one series. Its errors show nothing of it but which one it is, as those of package web.
+// entry reads one series. Its errors show only which series it is and nothing of its content, as in package web.
 func (s Source) entry(one series, which string) (partition int, value float64, err error) {
 	name := one.Metric[s.Label]
 	if name == "" {
@@ -78,7 +78,7 @@ func (s Source) entry(one series, which string) (partition int, value float64, e
 	}
 	number, prefixed := strings.CutPrefix(name, s.Prefix)
 	partition, err = strconv.Atoi(number)
-	// A number that is too large for an int is that of a partition which the workload does not have.
+	// A number that is too large for an int belongs to a partition that the workload does not have.
 	if (err != nil && !errors.Is(err, strconv.ErrRange)) || !prefixed || strings.Trim(number, "0123456789") != "" {
 		return 0, 0, fmt.Errorf("label %s of %s is not %q with a number behind it: leave it out of the query, which shows it if you ask it by hand, or set --prometheus-prefix",
 			s.Label, which, s.Prefix)

@@ -14,25 +14,25 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 )
 
-// Interval is how often RabbitMQ's nodes count, unless collect_statistics_interval says something else.
+// Interval is how often RabbitMQ's nodes count by default (collect_statistics_interval).
 const Interval = 5 * time.Second
 
-// Source reads the queues PREFIX0, PREFIX1 and so on. Each is a partition.
+// Source reads the queues PREFIX0, PREFIX1 and so on. Each queue is a partition.
 type Source struct {
-	// Server is the management API's, which usually listens at port 15672. The user needs the tag monitoring or management.
+	// Server is the management API, which usually listens on port 15672. The user needs the tag monitoring or management.
 	Server web.Server
 	// VHost is the virtual host, / by default.
 	VHost string
-	// Prefix is what stands before the number in a queue's name.
+	// Prefix is the text before the number in a queue's name.
 	Prefix string
-	// Interval is how often the nodes count. A window has to span several counts.
+	// Interval is how often the nodes count. A window must span several counts.
 	Interval time.Duration
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// queue is one queue. An absent field has one meaning: Messages, that the broker does not know the queue's state, as in the first seconds after
-// its start, or while the queue's node is down; Publish, that nothing was published since the broker counts, unless it does not count at all.
+// queue is one queue. Each absent field has one meaning. Without Messages, the broker does not know the queue's state, as in the first seconds after its start,
+// or while the queue's node is down. Without Publish, nothing was published since the broker began to count, unless it does not count at all.
 type queue struct {
 	Name     string   `json:"name"`
 	Messages *float64 `json:"messages"`
@@ -42,13 +42,13 @@ type queue struct {
 	} `json:"message_stats"` //nolint:tagliatelle // RabbitMQ's
 }
 
-// overview says what the broker counts. Brokers with the same API, such as LavinMQ, leave both out.
+// overview shows what the broker counts. Brokers with the same API, such as LavinMQ, omit both fields.
 type overview struct {
 	RatesMode    string `json:"rates_mode"`    //nolint:tagliatelle // RabbitMQ's
 	DisableStats bool   `json:"disable_stats"` //nolint:tagliatelle // RabbitMQ's
 }
 
-// Read reads the totals of published messages and the numbers of those that wait. Errors say so if the broker does not count.
+// Read reads how many messages were published and how many wait. It returns an error if the broker does not count.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	r := monitor.Reading{
 		At: s.Now(), Totals: true, Step: s.Interval, Values: map[int]float64{}, Why: map[int]string{}, Backlogs: map[int]float64{}, Waiting: map[int]float64{},
@@ -64,7 +64,7 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 		number, prefixed := strings.CutPrefix(q.Name, s.Prefix)
 		partition, err := strconv.Atoi(number)
 		if !prefixed || err != nil || partition < 0 || strconv.Itoa(partition) != number {
-			continue // a queue of another program
+			continue // another program's queue
 		}
 		ours++
 		if q.Messages == nil {
@@ -90,7 +90,7 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	return r, nil
 }
 
-// counts returns an error if the broker does not count what is published. Then each queue looks as if nothing came.
+// counts returns an error if the broker does not count what is published. Otherwise every queue would look as if nothing came.
 func (s Source) counts(ctx context.Context) error {
 	var o overview
 	if err := s.Server.Get(ctx, "/api/overview", url.Values{"columns": {"rates_mode,disable_stats"}}, &o); err != nil {

@@ -1,5 +1,5 @@
-// Package topics reads several topics as the partitions of one workload. A file says which of the workload's numbers are which topic's. It is
-// read for each reading, so the list changes without a restart, for example as a ConfigMap that is mounted.
+// Package topics reads several topics as the partitions of one workload. A file assigns the workload's numbers to the topics. It is read for each reading, so
+// the list can change without a restart, for example in a mounted ConfigMap.
 package topics
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Placeholder stands for the name of a topic in what a source asks for.
+// Placeholder stands for the name of a topic in a source's queries.
 const Placeholder = "{topic}"
 
-// Topic is a topic, and the numbers of its partitions in ascending order: its partition 0 has the lowest.
+// Topic is a topic, and the numbers of its partitions in ascending order. Its partition 0 has the lowest number.
 type Topic struct {
 	Name    string
 	Numbers placement.Set
@@ -35,13 +35,13 @@ type Source struct {
 	Topic func(ctx context.Context, topic string) (monitor.Reading, error)
 }
 
-// name is what a topic may be called. It goes into queries and paths as it is.
+// name matches a topic's name. Names go into queries and paths unchanged.
 var name = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// most bounds the file.
+// most is the maximum size of the file, in bytes.
 const most = 1 << 20
 
-// Parse reads a list: lines of a name and numbers, such as "orders 0-47,64-79". Empty lines and what follows a # do not count.
+// Parse reads a list: lines with a name and numbers, such as "orders 0-47,64-79". It ignores empty lines and everything after a #.
 func Parse(text string) ([]Topic, error) {
 	var topics []Topic
 	taken, at := placement.Set{}, 0
@@ -76,8 +76,8 @@ func Parse(text string) ([]Topic, error) {
 	return topics, nil
 }
 
-// Read reads all topics. A number that no topic has grows by nothing. A partition of which its topic's reading says nothing was not measured.
-// If one topic cannot be read, none counts: without it, nothing could be decided.
+// Read reads all topics. A number without a topic does not grow. A partition that its topic's reading lacks was not measured. If one topic cannot be read, Read
+// fails, because nothing could be decided without it.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	list, err := s.list()
 	if err != nil {
@@ -102,7 +102,7 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	return all, nil
 }
 
-// add adds the reading of a topic, and what the source calls its partitions. The total of a number is compared only with one of the same topic.
+// add adds the reading of a topic, and the source's names for its partitions. Totals of a number are compared only if they are of the same topic.
 func add(all *monitor.Reading, t Topic, r monitor.Reading, names map[int]string) {
 	called := func(partition int) string {
 		if r.Name == nil {
@@ -131,7 +131,7 @@ func add(all *monitor.Reading, t Topic, r monitor.Reading, names map[int]string)
 	}
 }
 
-// copied copies what is known of a topic's partition.
+// copied copies a value of a topic's partition.
 func copied[V any](to, from map[int]V, number, partition int) {
 	if value, known := from[partition]; known {
 		to[number] = value

@@ -1,7 +1,7 @@
-// Package web reads JSON over HTTP for the sources that are servers with an HTTP API.
+// Package web reads JSON over HTTP, for sources that have an HTTP API.
 //
-// A server that is not to be trusted, or whose address another user has chosen, learns and shows nothing: a request follows no redirect to
-// another server, and the text of an error has nothing of an answer, of a password or of a token.
+// A server may be untrusted, or its address chosen by another user. Such a server learns and reveals nothing: a request follows no redirect to another server,
+// and the text of an error contains nothing of an answer, a password or a token.
 package web
 
 import (
@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// timeout bounds one request.
+	// timeout limits one request.
 	timeout = 10 * time.Second
-	// most is how long an answer may be, in bytes: 4,096 partitions need less than a tenth of it.
+	// most is the maximum length of an answer, in bytes. 4,096 partitions need less than a tenth of it.
 	most = 16 << 20
-	// redirects is how many redirects are followed for one request.
+	// redirects is the maximum number of redirects for one request.
 	redirects = 3
 )
 
 // Server is a server with an HTTP API.
 type Server struct {
-	// URL is the address, with a path if the API does not begin at the root. It may have a user and a password.
+	// URL is the address, with a path if the API does not begin at the root. It may contain a user and a password.
 	URL *url.URL
-	// User and PasswordFile are for basic authentication, and win over those of URL. The file is read for each request. Empty: none.
+	// User and PasswordFile are for basic authentication, and override those of URL. The file is read for each request. They may be empty.
 	User, PasswordFile string
-	// TokenFile names a file with a bearer token, which is sent over https alone. It is read for each request, because tokens are renewed.
-	// Empty: no token.
+	// TokenFile is a file with a bearer token, which is sent only over https. It is read for each request, because tokens are renewed. If it is empty, no token
+	// is sent.
 	TokenFile string
-	// Client sends the requests. nil stands for http.DefaultClient.
+	// Client sends the requests. nil means http.DefaultClient.
 	Client *http.Client
 }
 
-// errNoAddress does not say what was parsed: it may have a password.
+// errNoAddress does not quote the parsed text, which may contain a password.
 var errNoAddress = errors.New("this is no address such as http://prometheus:9090")
 
 // Parse reads the address of a server. Its errors do not show the text.
@@ -52,7 +52,7 @@ func Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// NewClient returns a client that connects by TLS with this configuration. nil stands for the system's roots and no certificate.
+// NewClient returns a client that uses this TLS configuration. nil means the system's roots and no certificate.
 func NewClient(config *tls.Config) *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout, IdleConnTimeout: time.Minute,
@@ -60,7 +60,7 @@ func NewClient(config *tls.Config) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// Get reads what is at the path below the server's address. into gets the JSON. It blocks for ten seconds at most.
+// Get reads the JSON at a path below the server's address into the given value. It blocks for at most ten seconds.
 func (s Server) Get(ctx context.Context, path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -110,8 +110,8 @@ func (s Server) at(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// client returns a client that follows redirects within the server alone. Another server would get what this one is asked, and
-// in part the credentials; one inside the cluster may show the autoscaler what it shows no other client.
+// client returns a client that follows redirects only within the server. Another server would receive the request and some of the credentials. A server inside
+// the cluster may show the autoscaler things that it shows no other client.
 func (s Server) client() *http.Client {
 	c := http.Client{}
 	if s.Client != nil {
@@ -130,7 +130,7 @@ func (s Server) client() *http.Client {
 	return &c
 }
 
-// cause leaves out the address of a failed request, which may be one that an answer redirected to.
+// cause removes the address from the error of a failed request, because it may come from a redirect in an answer.
 func cause(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		return e.Err
