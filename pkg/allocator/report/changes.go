@@ -80,7 +80,7 @@ func (c *Changes) Wish(owner store.Owner, id int) {
 func (c *Changes) ignored(owner store.Owner) string {
 	var parts []string
 	for _, p := range owner.Wish.Problems {
-		parts = append(parts, p.Error()+": it counts as absent")
+		parts = append(parts, p.Error()+": the value is invalid and is ignored")
 	}
 	row, name := owner.Record.State.Row, owner.Wish.Strategy
 	if name != "" && (row == nil || row.Strategy != name) {
