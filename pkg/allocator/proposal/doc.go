@@ -1,11 +1,10 @@
 // Package proposal decides which pod should have which slot, and which id should own which partitions. It is for idalloc's own packages;
 // other programs must not rely on it.
 //
-// Plan is a pure function of the owner's state, the live pods with their receipts, the planner, and the time. It does no I/O and reads no
-// clock. Its result is a proposal. Receipts are the locks: a pod that takes what a plan proposes lists them first. So a wrong plan costs
-// time, and never an id.
+// Plan is a pure function of the owner's state, the live pods with their receipts, the planner, and the time. It does no I/O and reads no clock. Its result
+// is a proposal. Receipts are the locks: a pod that takes a proposed slot first lists them. So a wrong plan costs time, but never an id.
 //
-// These are the rules. testdata shows each of them in cases.
+// These are the rules. testdata has cases for each of them.
 //
 //  1. Locks. A slot that the receipt of exactly one live pod locks is that pod's, whatever the map says and whatever the count is. If the
 //     receipts of several pods lock it, the entry of one of these pods stays, and no other pod is proposed. A strict pod that has outlived
