@@ -39,7 +39,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		a.state = a.work.Hear(a.state) // their goroutines have ended with the streams
 	}()
 	for {
-		turn := a.clock.Now() // whatever becomes due from here on without being heard in this turn wakes the next turn
+		turn := a.clock.Now() // an alarm that falls due after this moment, and was not heard in this turn, wakes the next one
 		a.hear()
 		a.noteClaim()
 		switch {
@@ -98,8 +98,8 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
 	}
 	if graceless && !a.state.Strict {
-		// Log: `terminationGracePeriodSeconds: 0`: whatever deletes this pod deletes it by force. Strict mode is safe.
-		// Do: take it out of the pod template.
+		// Log: `terminationGracePeriodSeconds: 0`: each deletion of this pod is a force delete. Strict mode is safe.
+		// Do: remove it from the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
 	a.state = a.state.Read(a.lockOn(pod))

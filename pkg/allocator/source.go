@@ -44,7 +44,7 @@ func (a served) ReadPod(ctx context.Context) (*metav1.PartialObjectMetadata, err
 	return a.getPod(ctx)
 }
 
-// WriteWaiting writes a receipt that says that the pod waits.
+// WriteWaiting writes the receipt of a waiting pod.
 func (a served) WriteWaiting(ctx context.Context) error {
 	return a.write(ctx, duty.Lock{State: receipt.Waits, Share: receipt.Nothing()})
 }

@@ -60,7 +60,7 @@ func (p *Planner) heard(s source.State, before store.Owner) {
 	p.o.Process.Proposed(id, time.Time{})
 }
 
-// hearUndone records that the owner no longer says what it said about this pod. All pods concerned wait longer, not only the pod that wrote it.
+// hearUndone records that the owner no longer has what it had about this pod. All pods concerned wait longer, not only the pod that wrote it.
 func (p *Planner) hearUndone(s source.State, before store.Owner) {
 	says := func(owner store.Owner) bool {
 		_, asks := owner.Record.State.Handover.Of(p.o.Pod)

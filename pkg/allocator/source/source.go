@@ -83,7 +83,7 @@ type Facts struct {
 	About metav1.OwnerReference
 }
 
-// Reason says why a pod has no slot.
+// Reason is why a pod has no slot.
 type Reason struct {
 	Text string
 	// Live and Waiting are the numbers of live and waiting pods. Live is 0 if they are unknown.
@@ -123,7 +123,7 @@ type Process interface {
 	State() State
 	// ReadPod reads the process's pod. It changes nothing that State returns.
 	ReadPod(ctx context.Context) (*metav1.PartialObjectMetadata, error)
-	// WriteWaiting writes a receipt that says that the pod waits.
+	// WriteWaiting writes the receipt of a waiting pod.
 	WriteWaiting(ctx context.Context) error
 	// Proposed passes on the slot that a newer version of the owner proposes to the pod, or receipt.NoID. The process must not take a slot before from.
 	// Proposed returns the earliest time at which it takes one.
