@@ -52,7 +52,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		a.wrote, a.version, a.wroteAt, a.failed, a.conflict = next.Encode(), pod.ResourceVersion, a.clock.Now(), nil, false
 		a.patience = a.pace.Confirm(a.wroteAt.Sub(began))
 		a.state = a.state.Wrote(lock)
-		token, _ := receipt.TokenOf(pod.ResourceVersion) // the token of a lock is readable, or SwapLock failed
+		token, _ := receipt.TokenOf(pod.ResourceVersion) // that of a lock can be read, or there is an error
 		a.swapped(before, lock, token)
 		a.heard()
 		return nil

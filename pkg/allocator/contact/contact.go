@@ -45,7 +45,7 @@ type Contact struct {
 	failing string    // the error that is being repeated, as last logged
 	said    time.Time // when it was logged
 	silent  bool      // the last request had no answer, or one that refuses the credentials
-	refuses bool // renewals of this pod's Lease have such an answer
+	refuses bool      // renewals of this pod's Lease have such an answer
 	// unrenewed: the API server refuses the content of renewals.
 	unrenewed bool
 	since     atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
