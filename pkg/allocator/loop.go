@@ -53,7 +53,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		}
 		view, known := a.see()
 		next, at := duty.Next(a.state, view, known, a.clock.Now())
-		if next.Do != duty.Stop { // stop tells the program itself
+		if next.Do != duty.Stop { // duty.Stop itself publishes what must stop
 			a.tell()
 		}
 		err := a.do(ctx, next, turn, at)

@@ -13,11 +13,11 @@
 // A [Strategy] is a pure function from an [Input] to the desired owners: the target. The input comes from one read of the owner. The same input gives the
 // same target in every process. [Named] finds the strategies by name:
 //
-//   - range: each member has one run of partitions. The last one has the remainder too.
+//   - range: each member has one run of partitions. The last one also has the remainder.
 //   - even: each member has one run, and the first ones have one more if the numbers do not divide.
 //   - sticky: the counts differ by at most one, and as few partitions as possible move.
 //   - primary: each partition has a first choice among all ids below the count, and the next member stands in for it.
-//   - external: another program says who has what, and sticky's rule places the rest.
+//   - external: another program sets the owners, and sticky's rule places the rest.
 //
 // The target stays the same on the way to it, regardless of which moves were done, in which order, and of partitions without an owner. So no partition
 // moves twice for one change of the members. The rule of sticky is designed for that. Each of these steps depends only on what no move on the way changes:
