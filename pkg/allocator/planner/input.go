@@ -69,7 +69,7 @@ func (p *Planner) joins(s source.State) map[int]bool {
 	return map[int]bool{at.ID: !at.Empty() && p.o.Clock.Since(s.Since) >= p.view.owner.Wish.GiveBackAfter}
 }
 
-// joinIn returns the extra delay for a holder that is not a member yet, or whose partitions are idle.
+// joinIn returns the extra delay for a holder that is not a member yet.
 func (p *Planner) joinIn(s source.State) time.Duration {
 	row := p.view.owner.Record.State.Row
 	switch {

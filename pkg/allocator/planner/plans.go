@@ -24,7 +24,7 @@ const (
 	// sweepers is how many holders (lowest ids first) plan because the map names more pods than are Ready. Without the limit every rollout would make
 	// all holders plan.
 	sweepers = 3
-	// idleTime is how long a holder waits for another pod to plan before it plans itself because it owns an idle partition.
+	// idleTime is how long a holder lacks a partition of its target before it plans itself. Until then, it leaves the plan to other pods.
 	idleTime = 5 * time.Second
 )
 

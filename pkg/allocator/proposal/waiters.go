@@ -9,7 +9,7 @@ import (
 )
 
 // Reserved returns how long a waiter of this rank leaves a free slot to pods of lower ranks. It is finite, because after a stuck rollout is scaled down, a
-// pod that gave its slot up may be the only one that works. If no other pod has wanted the slot for that long, slots do not go back and forth.
+// pod that gave its slot up may be the only one that works. By then no other pod has wanted the slot, so slots do not go back and forth.
 func Reserved(rank int) time.Duration {
 	if rank <= gaveUp {
 		return 10 * time.Second

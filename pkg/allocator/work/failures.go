@@ -41,7 +41,7 @@ func (w *Work) Failed(times int, rests bool, began time.Time) {
 	}
 }
 
-// FollowRest begins or ends a rest when its time has come. A rest requires that other ids can work on this pod's partitions.
+// FollowRest begins a rest that is due. It ends the rest when its time is over, or when no other id can work on this pod's partitions.
 func (w *Work) FollowRest(t duty.LockState, shared func() bool) {
 	f, now := &w.failures, w.o.Clock.Now()
 	r := &f.rest
