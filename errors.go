@@ -8,21 +8,21 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
 
-// These are the causes (see context.Cause) with which Run and RunPartitions end the context of a function. They say whether the function may
-// still record its work, for example by a commit of offsets.
+// These are the causes (see context.Cause) with which Run and RunPartitions end the context of a function. They tell whether the function may still record
+// its work, for example by a commit of offsets.
 var (
-	// ErrRevoked means that the id or the partition goes to another pod. No pod gets it before the function has returned, so there is time
-	// to record what was done.
+	// ErrRevoked means that the id or the partition goes to another pod. No pod gets it before the function has returned, so there is time to record the
+	// work done.
 	ErrRevoked = errors.New("idalloc: the id or the partition was revoked")
-	// ErrLost means that the id or the partition is gone already, for example because the pod was deleted by force, or because its
-	// receipt was removed. Another pod may work on it.
+	// ErrLost means that the id or the partition is already gone, for example because the pod was force-deleted, or because its receipt was removed.
+	// Another pod may work on it.
 	ErrLost = errors.New("idalloc: the id or the partition was lost")
-	// ErrFenced means that there was no contact with the API server for Options.FenceAfter (strict mode). Another pod may have the id or
-	// the partition soon. The function must return within ten seconds.
+	// ErrFenced means that there was no contact with the API server for Options.FenceAfter (strict mode). Another pod may soon have the id or the
+	// partition. The function must return within ten seconds.
 	ErrFenced = errors.New("idalloc: the id or the partition was withdrawn: no contact with the API server")
-	// ErrCountChanged means that the id stays and the count changes.
+	// ErrCountChanged means that the id stays, but the count changed.
 	ErrCountChanged = errors.New("idalloc: the count changed")
-	// ErrClosing means that RunPartitions is about to return. The partition stays with this pod until the function has returned.
+	// ErrClosing means that RunPartitions will return soon. The partition stays with this pod until the function has returned.
 	ErrClosing = errors.New("idalloc: the program stops working on partitions")
 )
 
@@ -35,7 +35,7 @@ var (
 
 const name = "idalloc: "
 
-// named returns an error of the packages below with the name of the library before it. Their errors are wrapped in each other, so they have none.
+// named prefixes an error of the packages below with the name of the library. Those packages wrap each other's errors, so they add none.
 func named(err error) error {
 	if err == nil || strings.HasPrefix(err.Error(), name) {
 		return err

@@ -32,14 +32,14 @@ type Instance struct {
 	current Identity
 	changed chan struct{} // closed and replaced at every change
 	changes chan Identity
-	// worked are the partitions that were owned, and whose work was not known to have stopped since.
+	// worked are the partitions that were owned, and whose work is not known to have stopped since.
 	worked placement.Set
 	err    error // why the loop ended
 	closed bool
-	// released is closed when the first Close is done. result is what that Close returned.
+	// released is closed when the first Close is done. result is the result of that Close.
 	released chan struct{}
 	result   error
-	// endedByItself says that the work ended although it was not told to.
+	// endedByItself: the work ended without being told to stop.
 	endedByItself bool
 	// workStopped is closed while Run's function does not run.
 	workStopped chan struct{}
@@ -49,17 +49,17 @@ type Instance struct {
 
 // Start finds this pod's owner, and then claims an id and keeps it in the background, until Close.
 //
-// It blocks until the API server has said which object owns the pod, or until ctx ends. Later, ctx has no effect. All other
-// errors are permanent: the pod belongs to no workload, the workload's kind cannot carry an assignment, a permission is
-// missing, or another process of the pod claims ids already, or another Instance of this process.
+// It blocks until the API server has returned the object that owns the pod, or until ctx ends. Later, ctx has no effect. All other errors are permanent:
+// the pod belongs to no workload, the workload's kind cannot carry an assignment, a permission is missing, or another process of the pod, or another
+// Instance of this process, already claims ids.
 func Start(ctx context.Context, o Options) (*Instance, error) {
 	return start(ctx, o, manner{divides: o.Partitions, handsOver: o.Stop != nil, stop: (*Instance).ask})
 }
 
-// ask has the program stop its work.
+// ask asks the program to stop its work.
 func (i *Instance) ask(ctx context.Context, stop allocator.Stop) error {
 	if i.options.Stop == nil {
-		return nil // it cannot be known
+		return nil // it is unknown when the work stops
 	}
 	set := stop.Partitions
 	if stop.All {
@@ -76,7 +76,7 @@ func (i *Instance) ask(ctx context.Context, stop allocator.Stop) error {
 	return nil
 }
 
-// stoppedOn notes that the work on partitions has stopped. The stop may have been called off, and work continues.
+// stoppedOn records that the work on partitions has stopped. If the stop was called off, work may continue.
 func (i *Instance) stoppedOn(set placement.Set) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -90,19 +90,17 @@ func (i *Instance) mayWorkOn() placement.Set {
 	return i.worked
 }
 
-// manner says how an instance tells of changes and stops work.
+// manner is how an instance reports changes and stops work.
 type manner struct {
-	// divides says that the process works on partitions.
+	// divides: the process works on partitions.
 	divides bool
-	// handsOver says that stop returns nil only when the work has stopped.
+	// handsOver: stop returns nil only when the work has stopped.
 	handsOver bool
-	// inProcess says that the work ends with this process, however the process ends. Otherwise an earlier process of the pod may have
-	// left some, and it is not known under which id.
+	// inProcess: the work ends with this process, however the process ends. Otherwise an earlier process of the pod may have left work under an unknown id.
 	inProcess bool
-	// publish is called with each identity after Current has begun to return it. When it returns, no work begins that the identity does
-	// not name. It may be nil.
+	// publish is called with each identity after Current has begun to return it. When it returns, no work may begin outside the identity. It may be nil.
 	publish func(Identity)
-	// stop blocks until the work has stopped that a Stop is about: see allocator.Options.
+	// stop blocks until the described work has stopped: see allocator.Options.
 	stop func(*Instance, context.Context, allocator.Stop) error
 }
 
@@ -137,7 +135,7 @@ func start(ctx context.Context, o Options, m manner) (_ *Instance, err error) {
 		return nil, err
 	}
 	i.leave = func() {}
-	if pidlock.Inside(o.PodName) { // one that runs elsewhere is none of the pod's
+	if pidlock.Inside(o.PodName) { // a process outside the pod is none of the pod's
 		if i.leave, err = pidlock.Hold(o.PodName, i.alloc.PodUID()); err != nil {
 			return nil, err
 		}
@@ -145,7 +143,7 @@ func start(ctx context.Context, o Options, m manner) (_ *Instance, err error) {
 	if i.meter != nil {
 		i.meter.CheckFenced(i.alloc.Fenced)
 	}
-	// The loop outlives ctx. It keeps the id until the work under it has stopped, and the caller says so by Close.
+	// The loop outlives ctx. It keeps the id until Close, which the caller calls when the work under the id has stopped.
 	loop, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	i.cancel = cancel
 	go i.loop(loop)
@@ -167,14 +165,14 @@ func (i *Instance) loop(ctx context.Context) {
 		case errors.Is(err, allocator.ErrPodGone):
 			state = identity.StateLost
 		case i.options.FenceAfter > 0:
-			state = identity.StateFenced // the Lease is not renewed any more
+			state = identity.StateFenced // the Lease is no longer renewed
 		}
 		i.withdraw(state)
 	}
 	i.announce()
 }
 
-// withdraw takes the id back because its loop has ended, which the metrics do not hear otherwise. The caller must hold the lock.
+// withdraw removes the id because its loop has ended, which the metrics would not notice. The caller must hold the lock.
 func (i *Instance) withdraw(state identity.State) {
 	from := i.current
 	i.current = from.Without(state)
@@ -202,7 +200,7 @@ func (i *Instance) change(to func(Identity) Identity) Identity {
 	return i.current
 }
 
-// fence is called when the process has fenced itself for lack of contact.
+// fence is called when the process has fenced itself because contact was lost.
 func (i *Instance) fence(time.Duration) {
 	i.change(func(now Identity) Identity {
 		if now.Assigned() {
@@ -233,16 +231,16 @@ func (i *Instance) announce() {
 	}
 }
 
-// Current returns the identity at this moment, without blocking. Check Assigned before you use its ID. In strict mode,
-// Current compares the deadline with the clock, so a process that was suspended for too long gets a fenced identity.
+// Current returns the present identity, without blocking. Check Assigned before you use its ID. In strict mode, Current compares the deadline with the
+// clock, so a process that was suspended for too long gets a fenced identity.
 func (i *Instance) Current() Identity {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.checked(i.current)
 }
 
-// Owned returns the partitions on which the program may work at this moment, in ascending order, without blocking. It compares the
-// deadline with the clock as Current does. Without Options.Partitions there are none.
+// Owned returns the partitions on which the program may work now, in ascending order, without blocking. It compares the deadline with the clock, like
+// Current. Without Options.Partitions there are none.
 func (i *Instance) Owned() []Partition { return owned(i.Current()) }
 
 // Changes returns a channel that gets the newest identity after each change. An identity that was not received before the
@@ -250,8 +248,7 @@ func (i *Instance) Owned() []Partition { return owned(i.Current()) }
 // on a received identity, because its deadline may have passed.
 func (i *Instance) Changes() <-chan Identity { return i.changes }
 
-// Healthy returns an error if the loop is stuck or has ended. It does not block, and it returns nil while the API server is
-// away.
+// Healthy returns an error if the loop is stuck or has ended. It does not block, and it returns nil while the API server is away.
 func (i *Instance) Healthy() error {
 	i.mu.Lock()
 	err := i.err
@@ -262,9 +259,8 @@ func (i *Instance) Healthy() error {
 	return named(i.alloc.Healthy())
 }
 
-// Wait blocks until an id is assigned, and returns the identity. If ctx ends before that, its error says what it waited for;
-// the error wraps ErrNoSlot and the cause of ctx. If the loop has ended, so that there will never be an id, Wait
-// returns the reason: ErrClosed after Close.
+// Wait blocks until an id is assigned, and returns the identity. If ctx ends before that, the error describes what Wait waited for, and wraps ErrNoSlot and
+// the cause of ctx. If the loop has ended, so that there will never be an id, Wait returns the reason: ErrClosed after Close.
 func (i *Instance) Wait(ctx context.Context) (Identity, error) {
 	return i.await(ctx, Identity.Assigned)
 }
@@ -288,8 +284,8 @@ func (i *Instance) await(ctx context.Context, until func(Identity) bool) (Identi
 	}
 }
 
-// Failed notes that the work under the id ended although it was not told to. If that is soon after the id was assigned, the pod
-// makes way for others, as it does after Run's function returned by itself. Call it before Close.
+// Failed records that the work under the id ended without being told to stop. If that is soon after the id was assigned, the pod makes way for others, as
+// it does after Run's function returned by itself. Call it before Close.
 func (i *Instance) Failed() { i.endsByItself(true) }
 
 func (i *Instance) endsByItself(byItself bool) {

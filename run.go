@@ -11,10 +11,9 @@ import (
 
 // Run calls fn while this pod holds an id. It makes one call at a time.
 //
-// Run ends fn's context when the id is revoked or lost, when the process is fenced (strict mode), and, unless
-// Options.KeepOnCountChange is set, when the count changes. context.Cause returns ErrRevoked, ErrLost, ErrFenced or
-// ErrCountChanged. Then Run waits for fn to return, however long that takes, because the slot may go to another pod only
-// after that. It calls fn again with the next identity.
+// Run ends fn's context when the id is revoked or lost, when the process is fenced (strict mode), and, unless Options.KeepOnCountChange is set, when the
+// count changes. context.Cause returns ErrRevoked, ErrLost, ErrFenced or ErrCountChanged. Then Run waits for fn to return, without a time limit, because
+// the slot may go to another pod only after that. It calls fn again with the next identity.
 //
 // Run blocks until ctx ends, until fn returns by itself, or until there can be no id any more. It releases the slot before
 // it returns. It returns fn's error. It returns nil if ctx ended and fn returned nil or the error or the cause of its
@@ -43,7 +42,7 @@ func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identit
 	}
 }
 
-// inOneCall is how Run works: work ends with its function.
+// inOneCall is the manner of Run: work ends with its function.
 var inOneCall = manner{handsOver: true, inProcess: true, stop: (*Instance).stopped} //nolint:gochecknoglobals // a constant that Go cannot express
 
 // release closes the instance when Run or RunPartitions ends, whether or not ctx has ended.
@@ -65,7 +64,7 @@ func ended(ctx context.Context, err error) error {
 	}
 }
 
-// call calls fn once. revoked says that a change of the identity has ended its context.
+// call calls fn once. revoked is true if a change of the identity has ended fn's context.
 func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
 	fctx, cancel := context.WithCancelCause(ctx)
 	check := func(now Identity) {
@@ -105,7 +104,7 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 	return slices.ContainsFunc(changes, func(change error) bool { return errors.Is(cause, change) }), err
 }
 
-// continues reports whether a function that was called with id may run on when the identity is now.
+// continues reports whether a function that was called with id may continue under the identity now.
 func (i *Instance) continues(id, now Identity) bool {
 	if i.options.KeepOnCountChange {
 		now.Count = id.Count
@@ -113,7 +112,7 @@ func (i *Instance) continues(id, now Identity) bool {
 	return now == id
 }
 
-// begin marks the work as running, unless the identity is not id any more.
+// begin marks the work as running, unless the identity is no longer id.
 func (i *Instance) begin(id Identity) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

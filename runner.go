@@ -13,27 +13,27 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// runner keeps one call running for each partition on which work may go on.
+// runner keeps one call running for each partition on which work may continue.
 type runner struct {
 	work func(context.Context, Partition) error
 	// ctx is the parent of each call's context. It ends when a call has returned an error of its own, or with close.
 	ctx    context.Context //nolint:containedctx // see above
 	endAll context.CancelCauseFunc
-	// current returns the identity at this moment. In strict mode, which strict says, it compares the deadline with the clock. Both are known
-	// when the channel is closed.
+	// current returns the present identity. If strict is true (strict mode), it compares the deadline with the clock. Both are set before known is
+	// closed.
 	current func() Identity
 	strict  bool
 	known   chan struct{}
 
 	mu sync.Mutex
-	// may are the partitions on which work may go on, by number.
+	// may are the partitions on which work may continue, by number.
 	may map[int]Partition
-	// calls are under way, by number. returned is closed and replaced when one has returned.
+	// calls are the calls under way, by number. returned is closed and replaced when a call returns.
 	calls    map[int]*call
 	returned chan struct{}
-	// finished are those of may whose work is done.
+	// finished are the partitions of may whose work is done.
 	finished map[int]bool
-	// err is the first error that a call returned by itself.
+	// err is the first error of a call that ended by itself.
 	err    error
 	closed bool
 }
@@ -47,7 +47,7 @@ func newRunner(ctx context.Context, work func(context.Context, Partition) error)
 	return r
 }
 
-// publish takes in what this process may work on. When it returns, the contexts of all other calls have ended.
+// publish updates the partitions on which this process may work. When it returns, the contexts of all other calls have ended.
 func (r *runner) publish(now Identity) {
 	<-r.known
 	r.mu.Lock()
@@ -71,7 +71,7 @@ func (r *runner) publish(now Identity) {
 	}
 }
 
-// reason returns why work on a partition may not go on.
+// reason returns why work on a partition must stop.
 func reason(now Identity, number int) error {
 	switch {
 	case !now.Assigned():
@@ -83,7 +83,7 @@ func reason(now Identity, number int) error {
 	}
 }
 
-// begin calls the work for a partition, if it is to be called. The caller must hold the lock.
+// begin calls the work for a partition, if it should be called. The caller must hold the lock.
 func (r *runner) begin(number int) {
 	p, may := r.may[number]
 	if !may || r.calls[number] != nil || r.finished[number] || r.closed || !r.current().Assigned() {
@@ -106,11 +106,11 @@ func (r *runner) begin(number int) {
 	}()
 }
 
-// end notes that a call with this context has returned.
+// end records that a call with this context has returned.
 func (r *runner) end(ctx context.Context, number int, this *call, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	cause := context.Cause(ctx) // nil if it has not ended, and it does not while the lock is held: so what is finished is not revoked
+	cause := context.Cause(ctx) // nil if it has not ended; it does not end while the lock is held, so finished work is not revoked
 	this.cancel(nil)
 	switch {
 	case err != nil && (cause == nil || (!errors.Is(err, cause) && !errors.Is(err, context.Canceled))):
@@ -135,19 +135,19 @@ func (r *runner) withdraw(cause error) {
 	}
 }
 
-// close ends all calls and waits for them, whether or not ctx has ended. It returns the error that a call returned by itself.
+// close ends all calls and waits for them, even if ctx has ended. It returns the error of a call that ended by itself.
 func (r *runner) close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
 	r.endAll(ErrClosing)
-	_ = r.stop(context.WithoutCancel(ctx), allocator.Stop{All: true}) // which has no end
+	_ = r.stop(context.WithoutCancel(ctx), allocator.Stop{All: true}) // its context never ends
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// stop blocks until no call runs for what is to stop, and says of each partition when none runs for it. The contexts of these calls have ended.
+// stop blocks until no call runs for the partitions to stop, and reports each partition when no call runs for it. The contexts of these calls have ended.
 func (r *runner) stop(ctx context.Context, stop allocator.Stop) error {
 	left := stop.Partitions
 	for {

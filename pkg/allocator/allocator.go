@@ -32,24 +32,24 @@ type Allocator struct {
 	pace     *pace.Pace
 
 	contact *contact.Contact
-	// pod is this pod as last read or written, and wrote the receipt that this process wrote last, empty if that is not known. version is the pod's
-	// resourceVersion since that write.
+	// pod is this pod as last read or written. wrote is the receipt that this process wrote last, empty if unknown. version is the pod's resourceVersion
+	// since that write.
 	pod            *metav1.PartialObjectMetadata
 	wrote, version string
-	// failed are receipts that this process has sent since, and that may have arrived or may arrive all the same.
+	// failed are the receipts that this process has sent since then and that failed, but may have arrived or may still arrive.
 	failed []string
-	// conflict: the last of them failed its test.
+	// conflict: the last of them failed because the old receipt was not the expected one.
 	conflict bool
 	ref      store.Ref
-	// sources are all that a pod may have, and source is that of this one.
+	// sources are all possible sources, source is the one of this pod.
 	sources map[string]source.Source
 	source  source.Source
 	// began is when this process sent its first request.
 	began time.Time
-	// wroteAt is when the last receipt was written, and patience how long the process waits from then for another program's T3.
+	// wroteAt is when the last receipt was written. From then on, the process waits up to patience for another program's T3.
 	wroteAt  time.Time
 	patience time.Duration
-	// lag is that of the stream of the pod.
+	// lag tracks the lag of the pod's stream.
 	lag contact.Lag
 	// damage counts how often another program changed the receipt.
 	damage pace.Undone
@@ -63,8 +63,8 @@ type Allocator struct {
 	ends bool
 }
 
-// New reads the pod and finds its owner. It blocks until the API server answers or ctx ends. The errors are a strict mode that cannot work,
-// those of watch.Resolve, and ErrPodGone for a pod that does not exist.
+// New reads the pod and finds its owner. It blocks until the API server answers or ctx ends. Errors: strict mode cannot work, those of watch.Resolve, and
+// ErrPodGone if the pod does not exist.
 func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -105,9 +105,9 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	return a, nil
 }
 
-// Run claims a slot and keeps it until ctx ends. After it lost a slot or gave it away, it claims another one. It returns context.Cause(ctx),
-// with ErrNoSlot if there was no slot at that moment. An error that repeating does not cure ends it at once. It does not release the slot: call
-// Release after it, when the work has stopped.
+// Run claims a slot and keeps it until ctx ends. If it loses the slot or gives it away, it claims another one. It returns context.Cause(ctx), with
+// ErrNoSlot if there was no slot at that moment. It returns at once on an error that a retry cannot cure. It does not release the slot: call Release
+// afterwards, when the work has stopped.
 func (a *Allocator) Run(ctx context.Context) error {
 	return a.until(ctx, func() bool { return false })
 }
@@ -115,8 +115,8 @@ func (a *Allocator) Run(ctx context.Context) error {
 // lastTime bounds how long Note waits for the answer.
 const lastTime = 2 * time.Second
 
-// Note has the receipt say what the pod holds, for its next process, if it does not yet. Call it after Run returned, if the pod keeps its slot. It is
-// tried once, for seconds at most: without it that process has newer tokens.
+// Note writes into the receipt what the pod holds, for the pod's next process, unless the receipt has it already. Call it after Run returned, if the pod
+// keeps its slot. It tries once, for at most two seconds. If it fails, the next process gets newer tokens.
 func (a *Allocator) Note(ctx context.Context) {
 	next := duty.Step(a.state, duty.Desired{Propose: receipt.Nothing(), Note: true})
 	if next.Do != duty.Write || !next.Lock.Held.Slot {
@@ -136,10 +136,9 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 	return a.work.Shown(), err
 }
 
-// Release gives the slot back, if there is one, and publishes the state released. Call it after Run or Claim returned, and only when the work
-// under the id has stopped. byItself: the work stopped without being told to, which is a failure if it was soon after the take. It
-// blocks until the receipt says so, and the owner, if this pod writes it; or until ctx ends. If it returns an error, the slot comes free when
-// the pod is gone.
+// Release gives the slot back, if there is one, and publishes the state released. Call it after Run or Claim returned, and only when the work under the id
+// has stopped. byItself: the work ended by itself, which is a failure if it was soon after the take. Release blocks until the receipt, and the owner if
+// this pod writes it, are updated, or until ctx ends. After an error, the slot comes free when the pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.work.Ends(byItself)
 	a.ends, a.wait.until = true, time.Time{}

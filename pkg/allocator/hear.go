@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// hear reads what streams, timers and goroutines have brought.
+// hear reads the news from streams, timers and goroutines.
 func (a *Allocator) hear() {
 	a.state = a.work.Hear(a.state)
 	a.hearFence()
@@ -29,7 +29,7 @@ func (a *Allocator) hear() {
 	a.source.Consider()
 }
 
-// hearPod looks for what others changed on the own pod. The stream lags behind this process's own writes.
+// hearPod looks for changes of this pod by others. The stream lags behind this process's own writes.
 func (a *Allocator) hearPod(pod *metav1.PartialObjectMetadata, there bool) {
 	uid := types.UID("")
 	if there {
@@ -46,7 +46,7 @@ func (a *Allocator) hearPod(pod *metav1.PartialObjectMetadata, there bool) {
 	case !contact.Newer(pod.ResourceVersion, a.pod.ResourceVersion):
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
 		if a.state = a.state.Lost(); a.wrote != "" && !slices.Contains(a.failed, pod.Annotations[receipt.Key]) {
-			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
+			a.hurt() // a late write may have restored this process's bytes meanwhile, and a read would not show the gap
 			a.pod = pod
 			a.heard()
 		}
@@ -73,6 +73,6 @@ func (a *Allocator) hearFence() {
 	a.state = a.state.Fenced()
 	a.tell()
 	a.lease.Forget()
-	// The work has that long to stop, and until then what is locked stays locked.
+	// The work has that long to stop. Until then its locks stay.
 	a.wait.after(a.clock.Now(), a.o.FenceLead+assignment.StopGrace, "its work to stop after a fence: "+why)
 }

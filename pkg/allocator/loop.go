@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// until runs the loop until done, an error that repeating does not cure, or the end of ctx.
+// until runs the loop until done returns true, an error occurs that a retry cannot cure, or ctx ends.
 func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 	defer func() { a.endClaim(claimResult(err)) }()
 	for {
@@ -26,7 +26,7 @@ func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 	}
 }
 
-// under is until under one owner. It returns errOtherOwner if another object owns the pod.
+// under runs until for one owner. It returns errOtherOwner if another object owns the pod.
 func (a *Allocator) under(ctx context.Context, done func() bool) error {
 	follow, cancel := context.WithCancel(ctx)
 	a.contact.Begin(follow, a.ref, a.log)
@@ -39,7 +39,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		a.state = a.work.Hear(a.state) // their goroutines have ended with the streams
 	}()
 	for {
-		turn := a.clock.Now() // what is due from here on and was not heard in this turn wakes the next one
+		turn := a.clock.Now() // an alarm that falls due after this moment, and was not heard in this turn, wakes the next one
 		a.hear()
 		a.noteClaim()
 		switch {
@@ -53,7 +53,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		}
 		view, known := a.see()
 		next, at := duty.Next(a.state, view, known, a.clock.Now())
-		if next.Do != duty.Stop { // it tells what is to stop from now on
+		if next.Do != duty.Stop { // duty.Stop itself publishes what must stop
 			a.tell()
 		}
 		err := a.do(ctx, next, turn, at)
@@ -94,12 +94,12 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	a.pod, a.ref, a.o.PodUID, a.wrote = pod, ref, pod.UID, ""
 	a.failed = nil
 	a.log = a.o.Log.WithValues("namespace", a.o.Namespace, "pod", a.o.Pod)
-	if ref.Name != "" { // the controller has not said it yet
+	if ref.Name != "" { // empty until the controller names the owner
 		a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
 	}
 	if graceless && !a.state.Strict {
-		// Log: `terminationGracePeriodSeconds: 0`: whatever deletes this pod deletes it by force. Strict mode is safe.
-		// Do: take it out of the pod template.
+		// Log: `terminationGracePeriodSeconds: 0`: each deletion of this pod is a force delete. Strict mode is safe.
+		// Do: remove it from the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
 	a.state = a.state.Read(a.lockOn(pod))
@@ -108,7 +108,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	return nil
 }
 
-// do carries a duty out. Errors are for afterError.
+// do carries a duty out. The caller passes errors to afterError.
 func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) error {
 	a.contact.Busy()
 	switch next.Do {
@@ -155,7 +155,7 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	return nil
 }
 
-// rest waits for more, until the given time or the first alarm since the turn began.
+// rest waits for news, until the given time or the first alarm since the turn began.
 func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time) error {
 	a.source.Listen(why)
 	a.explain(why)
@@ -191,7 +191,7 @@ func (a *Allocator) stopped(ctx context.Context) error {
 	return fmt.Errorf("%w: %w: waited for %s", ErrNoSlot, context.Cause(ctx), a.wait.now())
 }
 
-// afterError has the next request wait after one in vain. It returns an error that repeating does not cure.
+// afterError delays the next request after a failed one. It returns an error that a retry cannot cure.
 func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) error {
 	if err == nil {
 		if did.Do != duty.Rest && did.Do != duty.ReadPod {

@@ -31,57 +31,57 @@ var (
 	ErrAssigned = errors.New("the controller gives this pod its id")
 )
 
-// MinFenceAfter is the shortest fence-after: below it an API server that is merely slow would take ids away.
+// MinFenceAfter is the shortest fence-after. With a shorter one, a slow API server would take ids away.
 const MinFenceAfter = 3 * time.Second
 
 // Options configure an Allocator. Store, Pod and Namespace are required.
 type Options struct {
 	Store          *store.Store
 	Pod, Namespace string
-	// PodUID is this pod's UID; empty: that of the pod that has its name when New looks.
+	// PodUID is this pod's UID. If empty, New uses the UID of the pod that has this name.
 	PodUID types.UID
 	Log    logr.Logger
-	// Publish is called with every new identity, its partitions included, from the goroutine of Run, Claim or Release. It must not block for
-	// long. When it returns, no work begins that the identity does not name.
+	// Publish is called with every new identity, including its partitions, from the goroutine of Run, Claim or Release. It must return soon. When it
+	// returns, no work may begin outside the identity.
 	Publish func(identity.Identity)
-	// Stale is called when contact with the API server is lost (true) and when it is found again (false). The identity does not change
-	// with it.
+	// Stale is called when contact with the API server is lost (true) and when it is restored (false). The identity does not change.
 	Stale func(bool)
-	// Stop blocks until the work has stopped that a Stop is about. It is called after an identity was published that does not name it as
-	// owned any more. After an error the work continues, and Stop is called again later. It is called from a goroutine of its own. Calls for
-	// different partitions may run side by side. Its context ends with the process, or when the call counts no more.
+	// Stop blocks until the work it describes has stopped. It is called after publishing an identity without that work. After an error the work continues,
+	// and Stop is called again later. Each call has its own goroutine, and calls for different partitions may run concurrently. Its context ends with the
+	// process, or when the stop is called off or replaced.
 	Stop func(context.Context, Stop) error
-	// Left returns what an earlier process of the pod with this UID published last, so that its work may go on. It is called by New.
-	// Nil: nothing is left of the work of an earlier process, however that ended.
+	// Left returns what an earlier process of the pod with this UID published last, so that its work can continue. New calls it. Nil: no work of an earlier
+	// process is left, however that process ended.
 	Left func(uid string) identity.Identity
-	// LastStop is the Number of the last Stop of an earlier process of this container, 0 if there was none. Numbers go on from it.
+	// LastStop is the Number of the last Stop of an earlier process of this container, 0 if there was none. Numbering continues from it.
 	LastStop int
-	// HandsOver: a nil error of Stop means that the work has stopped, and not only that it had time to stop. Then a waiter of a
-	// newer revision may ask for the slot, and partitions may move while the process lives.
+	// HandsOver: a nil error of Stop means that the work has stopped, and not only that it had time to stop. Then a waiter of a newer revision may ask for
+	// the slot, and partitions may move while the process lives.
 	HandsOver bool
-	// FenceAfter turns strict mode on: the id ends by itself after that long without contact with the API server. Zero is off.
+	// FenceAfter turns strict mode on: the id ends by itself after that long without contact with the API server. Zero turns it off.
 	FenceAfter time.Duration
 	// FenceLead is how long before FenceAfter the id is fenced, so that Fenced has time to stop the work. It is at most half of FenceAfter.
 	FenceLead time.Duration
-	// Fenced is called, in strict mode only, when the id is fenced for lack of contact, before Publish is. The work must have stopped by that
-	// time, on the clock of boottime.Now, which runs on in suspend. The time may be past. Fenced must not wait for the work. It may be
-	// called from any goroutine, and again for the same id.
+	// Fenced is called, in strict mode only, when the id is fenced for lack of contact, before Publish. The work must have stopped by the given time, on
+	// the clock of boottime.Now, which also runs during suspend. The time may have passed already. Fenced must not wait for the work. It may be called from
+	// any goroutine, and again for the same id.
 	Fenced func(by time.Duration)
 	// Divides: the process works on partitions.
 	Divides bool
-	// Pause is received from: true has the process let go of all partitions and take none, until false comes. It may be nil.
+	// Pause delivers requests to pause: after true, the process yields all partitions and takes none until it receives false. It may be nil.
 	Pause <-chan bool
 	// Paused: the process begins with a pause.
 	Paused bool
-	// RestsAfterFailures: a process whose program failed three times in a row gets no partitions for a while, if other pods can work on them. Without Left, a process that ended without a word counts as a failure, too.
+	// RestsAfterFailures: a process whose program failed three times in a row gets no partitions for a while, if other pods can work on them. Without Left,
+	// a crash of the process also counts as a failure.
 	RestsAfterFailures bool
-	// Strategies are strategies of this program, by name, in addition to those of package placement.
+	// Strategies are this program's own strategies, by name, in addition to those of package placement.
 	Strategies map[string]placement.Strategy
-	// Observer is told what happens. It may be nil.
+	// Observer receives the events. It may be nil.
 	Observer event.Observer
 }
 
-// Stop says which work is to stop.
+// Stop describes the work to stop.
 type Stop = work.Stop
 
 func (o *Options) complete() error {

@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// lockOn returns what a pod's receipt says. A lock that others do not find by the pod's labels is damaged.
+// lockOn returns the lock that the pod's receipt states. A lock that others cannot find by the pod's labels is damaged.
 func (a *Allocator) lockOn(pod *metav1.PartialObjectMetadata) duty.Lock {
 	r, err := receipt.Of(pod, a.ref.String())
 	if err != nil || r.State == receipt.Locks && labelsOf(pod) != [2]string{strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)} {
@@ -31,22 +31,22 @@ func labelsOf(pod *metav1.PartialObjectMetadata) [2]string {
 	return [2]string{pod.Labels[receipt.IDLabel], pod.Labels[receipt.OwnerLabel]}
 }
 
-// damaged is the lock of a pod whose receipt another program wrote. It is no lock for the pod itself, whatever others read in it.
+// damaged is the lock of a pod whose receipt another program wrote. The pod itself does not rely on it, however others read it.
 func damaged() duty.Lock { return duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()} }
 
-// receipt returns what stands on the own pod, as far as this process knows.
+// receipt returns the receipt on this pod, as far as this process knows.
 func (a *Allocator) receipt() receipt.Receipt {
 	r, _ := receipt.Of(a.pod, a.ref.String())
 	return r
 }
 
-// podGone is the error of a process whose pod object is gone.
+// podGone returns the error for a missing pod object.
 func (a *Allocator) podGone() error {
 	return fmt.Errorf("%w (%s, UID %s): this process must not act under an id any more and should end", ErrPodGone, a.o.Pod, a.o.PodUID)
 }
 
-// getPod reads the own pod. The API server does not accept the token of a pod that is gone, so if the stream says that it is gone, that is
-// the answer. Errors: ErrPodGone, or as of store.Store.
+// getPod reads this pod. The API server rejects the token of a deleted pod, so an Unauthorized error means that the pod is gone if the stream agrees.
+// Errors: ErrPodGone, or as of store.Store.
 func (a *Allocator) getPod(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
 	switch {
@@ -56,7 +56,7 @@ func (a *Allocator) getPod(ctx context.Context) (*metav1.PartialObjectMetadata, 
 	return pod, err
 }
 
-// unseen reports whether the stream of the own pod says that it is gone.
+// unseen reports whether the stream of this pod shows that it is gone.
 func (a *Allocator) unseen() bool {
 	stream := a.contact.Pod()
 	if stream == nil {
@@ -66,7 +66,7 @@ func (a *Allocator) unseen() bool {
 	return !there || pod.UID != a.o.PodUID
 }
 
-// readPod reads the own pod.
+// readPod reads this pod and updates the lock state from its receipt.
 func (a *Allocator) readPod(ctx context.Context) error {
 	pod, err := a.getPod(ctx)
 	if err != nil {
@@ -81,12 +81,12 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		a.state = a.state.Read(damaged())
 	case same && a.state.Renewed:
 		a.state.Known = true // it was there all the time
-	case a.wrote == "", same, late: // a start, or a write failed
+	case a.wrote == "", same, late: // this process starts, or a write failed
 		if late {
 			a.wrote = text
 		}
 		lock := a.lockOn(pod)
-		if same && a.conflict { // other bytes stood there for a moment, it seems
+		if same && a.conflict { // other bytes probably stood there for a moment
 			lock.Held = duty.Held{}
 			a.work.Forget()
 		}
@@ -98,7 +98,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 	return nil
 }
 
-// hurt is called when another program has changed the receipt of this process. Whatever stands there now, the lock was gone for a moment.
+// hurt is called when another program has changed the receipt of this process. Regardless of the present receipt, the lock was gone for a moment.
 func (a *Allocator) hurt() {
 	a.happened.Tell(event.Damaged{
 		// Event: a pod's receipt or labels were changed or removed. The pod stops its work and takes its id again, and has none for a moment. A
@@ -112,7 +112,7 @@ func (a *Allocator) hurt() {
 	a.wait.after(a.clock.Now(), a.damage.Damping(), "its next try: the receipt or the labels of this pod were changed")
 }
 
-// settled reports whether this process has nothing any more of an owner that it leaves.
+// settled reports whether this process holds nothing any more of the owner that it leaves.
 func (a *Allocator) settled() bool {
 	t := a.state
 	return t.Known && t.Stopping.Empty() && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()

@@ -14,16 +14,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// againTime is how long a process waits before it takes partitions again that another pod locked, too, and before it looks again at a Lease of
-// another pod.
+// againTime is how long a process waits before it retakes partitions that another pod also locked, and before it looks again at another pod's Lease.
 const againTime = 2 * time.Second
 
-// contention is what other pods have that is proposed to this one.
+// contention records what is proposed to this pod and held by others.
 type contention struct {
-	// backoff is that of a pod whose slot another pod locks, too. again is when what that one has may be taken again.
+	// backoff applies if another pod locks the same slot. again is when this pod may try again to take what others hold.
 	backoff *pace.Backoff
 	again   time.Time
-	// lease is the Lease of another pod that this one waits for, and until when at least.
+	// lease is the Lease of another pod that this one waits for, at least until then.
 	lease store.Lease
 	until time.Time
 }
@@ -31,7 +30,7 @@ type contention struct {
 // errOtherOwner means that another object owns this pod now.
 var errOtherOwner = errors.New("another object owns the pod")
 
-// errMayNotWrite means that no policy permits this process a receipt for its owner, because the controller does not name that owner on its pod.
+// errMayNotWrite means that the admission policy denies this process a receipt for its owner, because the controller does not name that owner on the pod.
 var errMayNotWrite = errors.New("idalloc-controller does not name the owner on the pod")
 
 // write swaps the receipt (T2).
@@ -62,10 +61,10 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		a.state = a.state.Failed(true)
 		return a.readPod(ctx)
 	case errors.Is(err, store.ErrNotKept), errors.Is(err, receipt.ErrNoToken):
-		a.wrote = "" // what stands there is not this pod's, or of no use to it
+		a.wrote = "" // the stored receipt is not this pod's, or has no usable token
 	}
 	a.conflict = errors.Is(err, store.ErrConflict)
-	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of it may arrive, or may have
+	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of the write may have arrived, or may still arrive
 	if a.state = a.state.Failed(late); late {
 		a.failed = append(a.failed, next.Encode())
 	}
@@ -100,14 +99,14 @@ func (a *Allocator) begin(share receipt.Share) {
 	a.begun(share)
 }
 
-// secure updates this pod's Lease to cover the share, or releases it if that is empty.
+// secure updates this pod's Lease to cover the share, or releases the Lease if the share is empty.
 func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	if share.Empty() {
 		id := a.state.Lease.ID
 		f := a.source.Facts()
 		forGood := f.Known && id >= f.Owned
 		err := a.lease.LetGo(ctx, id, forGood)
-		if forGood && err != nil && !store.Temporary(err) { // its Role may not permit to delete
+		if forGood && err != nil && !store.Temporary(err) { // its Role may not permit deletion
 			err = a.lease.LetGo(ctx, id, false)
 		}
 		if err != nil {
@@ -133,8 +132,8 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	return nil
 }
 
-// leaseTaken is called when another pod has the Lease that this one needs. A pod that had noted the slot before it was strict keeps it, unless the
-// other one still renews after a while: then that one works, and did not find the receipt.
+// leaseTaken is called when another pod has the Lease that this one needs. A pod that noted its slot before it became strict keeps the slot, unless the
+// other pod still renews after doubt: then that pod works, and did not find the receipt.
 func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
 	now, name := a.clock.Now(), store.LeaseName(a.ref.String(), other.ID)
 	if seen := a.contention.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.Resumed()) > doubt {
@@ -142,7 +141,7 @@ func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
 	}
 	a.contention.lease, a.contention.until = other, now.Add(left)
 	a.state = a.state.LeaseTaken()
-	a.contention.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
+	a.contention.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may release it earlier
 	a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, name)})
 	if t := a.state; t.Lock.State == receipt.Locks && !t.Taken {
 		a.wait.after(now, a.wait.retry.Next(), fmt.Sprintf("pod %s, which has the Lease %s, to let it go", other.Pod, name))

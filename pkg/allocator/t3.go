@@ -11,10 +11,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// doubt is for how long a process that resumes lists again before it believes that another receipt stays.
+// doubt is how long a process that resumes lists again before it assumes that a conflicting receipt stays.
 const doubt = 10 * time.Second
 
-// list lists the others' receipts (T3), as they were when this pod's own was written, or later. The list must show that as it was written.
+// list lists the other pods' receipts (T3). The list must be at least as new as this pod's own receipt, and must contain that receipt unchanged.
 func (a *Allocator) list(ctx context.Context) error {
 	if !a.confirmedBy().IsZero() {
 		if lists, err := a.overdue(ctx); !lists {
@@ -36,7 +36,7 @@ func (a *Allocator) list(ctx context.Context) error {
 		switch {
 		case r.UID == a.o.PodUID:
 			own = r.Text == a.wrote
-		case a.state.Strict && r.Strict && r.Overdue(a.clock.Now()): // its Lease says for how long
+		case a.state.Strict && r.Strict && r.Overdue(a.clock.Now()): // its Lease states how long it holds
 		default:
 			if blocks := duty.LockOf(r.Receipt).Blocks(a.state.Lock); blocks.Any() {
 				others, by = others.And(blocks), r.Pod
@@ -52,8 +52,8 @@ func (a *Allocator) list(ctx context.Context) error {
 	return nil
 }
 
-// compared is called after T3. by is a pod that also locks something of the share, empty if there is none. A pod that withdraws from its
-// slot tries again at a random time, because the other one may do the same. One that resumes lists again for a while.
+// compared is called after T3. by is a pod that also locks something of the share, or empty. A pod that withdraws from its slot tries again at a random
+// time, because the other pod may do the same. A pod that resumes lists again for a while.
 func (a *Allocator) compared(by string) {
 	switch t := a.state; {
 	case by == "":
@@ -76,7 +76,7 @@ func (a *Allocator) compared(by string) {
 	}
 }
 
-// survey lists the others' Leases (T3 in strict mode). This pod must still hold its own Lease.
+// survey lists the other pods' Leases (T3 in strict mode). This pod must still hold its own Lease.
 func (a *Allocator) survey(ctx context.Context) error {
 	others, by, err := a.lease.Survey(ctx, a.state.Lock.Share)
 	if err != nil || a.lease.Over() {
@@ -87,7 +87,7 @@ func (a *Allocator) survey(ctx context.Context) error {
 	return nil
 }
 
-// heard has the source read the own pod, and notes the T3 that another program did for this process's receipt.
+// heard passes this pod to the source, and records a T3 that another program did for this process's receipt.
 func (a *Allocator) heard() {
 	if c := a.source.Heard(a.pod); c != nil && !a.confirmedBy().IsZero() && c.Write == a.written() {
 		a.state = a.state.Saw(duty.Others{Slot: c.Slot, Partitions: c.Partitions})
@@ -95,7 +95,7 @@ func (a *Allocator) heard() {
 	}
 }
 
-// written tells the receipt that this process has written from all others, empty if it has written none that stands.
+// written returns the unique write number of this process's receipt, or "" if none of its receipts stands.
 func (a *Allocator) written() string {
 	r, err := receipt.Parse(a.wrote)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *Allocator) written() string {
 	return r.Write
 }
 
-// confirmedBy is until when the process waits for another program to confirm its lock (T3), the zero time if it does not.
+// confirmedBy returns until when the process waits for another program to confirm its lock (T3), or the zero time if it does not wait.
 func (a *Allocator) confirmedBy() time.Time {
 	if t := a.state; !t.Known || !t.Renewed || t.Listed || a.source.Facts().Confirmer == "" {
 		return time.Time{}
@@ -112,8 +112,8 @@ func (a *Allocator) confirmedBy() time.Time {
 	return a.wroteAt.Add(a.patience)
 }
 
-// overdue reports whether the process lists by itself, because no confirmation came in time. It reads its pod first: if that is slow, the server is
-// busy, and the other program with it. Then it waits longer, because a list for each pod would make that worse.
+// overdue reports whether the process must list by itself because no confirmation came in time. It reads its pod first. If that is slow, the server is
+// busy, and the other program is probably delayed as well: then the process waits longer, because one list per pod would make that worse.
 func (a *Allocator) overdue(ctx context.Context) (lists bool, err error) {
 	began := a.clock.Now()
 	if err := a.readPod(ctx); err != nil {

@@ -14,24 +14,24 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// WayOut says what to do about a rolling update whose old pods do not hand over.
+// WayOut is the advice for a rolling update whose old pods do not hand over.
 const WayOut = planner.WayOut
 
-// patience is how long a pod waits for a slot before it says so, and how long until it says so again.
+// patience is how long a pod waits for a slot before it reports that, and the interval of further reports.
 const patience = 30 * time.Second
 
-// wait is what this process waits for.
+// wait records what this process waits for, and since when.
 type wait struct {
 	what atomic.Pointer[string]
-	// since is when this process began to claim a slot, zero while it does not. complains is when it says again what it waits for.
+	// since is when this process began to claim a slot, zero while it does not claim. complains is when it next reports what it waits for.
 	since, complains time.Time
-	// until is when the next request may be sent after one that failed, and why the reason. retry is the back-off of requests.
+	// until is when the next request may be sent after a failed one, and why the reason. retry is the back-off of requests.
 	until time.Time
 	why   string
 	retry *pace.Backoff
 }
 
-// now says what is waited for, empty if nothing. It may be called from any goroutine.
+// now returns what the process waits for, empty if nothing. It may be called from any goroutine.
 func (w *wait) now() string {
 	if s := w.what.Load(); s != nil {
 		return *s
@@ -41,14 +41,14 @@ func (w *wait) now() string {
 
 func (w *wait) set(what string) { w.what.Store(&what) }
 
-// after delays the next request by d. what is the reason to show.
+// after delays the next request by d. what is the reason for users.
 func (w *wait) after(now time.Time, d time.Duration, what string) {
 	if at := now.Add(d); at.After(w.until) {
 		w.until, w.why = at, what
 	}
 }
 
-// reached is called when the API server has answered for the first time. Before that there was no way to tell why this pod waits.
+// reached is called on the API server's first answer. Before it, the process cannot know why the pod waits.
 func (a *Allocator) reached() {
 	if took := a.clock.Since(a.began); took >= patience {
 		a.wait.complains = a.clock.Now()
@@ -57,7 +57,7 @@ func (a *Allocator) reached() {
 	}
 }
 
-// noteClaim tells when a claim begins and ends, and again and again that it takes long.
+// noteClaim reports the begin and the end of a claim, and repeatedly that it takes long.
 func (a *Allocator) noteClaim() {
 	w, now := &a.wait, a.clock.Now()
 	switch {
@@ -85,7 +85,7 @@ func (a *Allocator) endClaim(result event.ClaimResult) {
 	}
 }
 
-// claimResult says how a claim with this error ended.
+// claimResult converts the error of a claim to its result.
 func claimResult(err error) event.ClaimResult {
 	switch {
 	case err == nil:
@@ -96,7 +96,7 @@ func claimResult(err error) event.ClaimResult {
 	return event.ClaimFailed
 }
 
-// explain says what a process rests for, when that is not what it said last.
+// explain reports what a process waits for, if that has changed.
 func (a *Allocator) explain(next duty.Duty) {
 	what, r := "", source.Reason{}
 	switch next.Why {
@@ -120,7 +120,7 @@ func (a *Allocator) explain(next duty.Duty) {
 	}
 }
 
-// leaseInTheWay says which Lease of another pod keeps this one from its slot, empty if none does.
+// leaseInTheWay describes the Lease of another pod that keeps this pod from its slot, or returns "".
 func (a *Allocator) leaseInTheWay() string {
 	other := a.contention.lease
 	if other.Holder == "" {

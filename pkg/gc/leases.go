@@ -8,12 +8,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// leases deletes the Leases that no pod has of slots that the owner does not have, and returns these slots. A Lease that a pod has may protect its
-// work: only a pod that observes it for long enough can tell. An account that may not read or delete Leases leaves them.
+// leases deletes the Leases without a holder of slots that the owner no longer has, and returns these slots. A held Lease may protect its pod's work: only
+// a pod that observes it for long enough can tell. An account that may not read or delete Leases leaves them.
 func leases(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) (ids []int, err error) {
 	owner, err := s.Get(ctx, ref)
 	if errors.Is(err, store.ErrGone) {
-		return nil, nil // its Leases stay: work under them may go on
+		return nil, nil // its Leases stay, because work under them may continue
 	}
 	if err != nil {
 		return nil, err

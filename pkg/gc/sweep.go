@@ -14,36 +14,36 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// fewVictims is the largest number of dead holders of which the reasons are read one by one.
+// fewVictims is the largest number of dead holders whose reasons are read one by one.
 const fewVictims = 8
 
-// Victim is a holder by the map that holds the slot no more, or never did.
+// Victim is a holder in the map that no longer holds the slot, or never did.
 type Victim struct {
 	// ID is its slot.
 	ID int
 	// Pod is the name of its pod.
 	Pod string
-	// Reason says why it does not keep the slot, as a clause such as "its pod is gone".
+	// Reason explains why the pod does not keep the slot, as a clause such as "its pod is gone".
 	Reason string
 }
 
-// Result says what a sweep found and did.
+// Result is what a sweep found and did.
 type Result struct {
-	// Victims are those that lose their entries, sorted by id.
+	// Victims are the holders that lose their entries, sorted by id.
 	Victims []Victim
-	// Restored says that the map could not be read, or that it lacked what live pods lock, and that the sweep rewrites it.
+	// Restored: the map was unreadable, or lacked what live pods lock, and the sweep rewrites it.
 	Restored bool
-	// Wrote says that the sweep changed the owner. It is false after a dry run.
+	// Wrote: the sweep changed the owner. It is false after a dry run.
 	Wrote bool
-	// Leases are the slots that the owner does not have and that no pod has, of which the sweep deletes the Leases. They are sorted.
+	// Leases are the slots whose Leases the sweep deletes: slots that the owner does not have, with Leases that no pod has. They are sorted.
 	Leases []int
 }
 
-// Sweep frees the slots of dead holders. It gives a slot only to a pod that has asked for just that one: the pods give out the
-// others, because they know their own revision. It leaves partitions to them, too. With dryRun it writes nothing.
+// Sweep frees the slots of dead holders. It gives a slot only to a pod that has asked for exactly that slot. It leaves other slots, and partitions, to the
+// pods, because these know their own revision. With dryRun it writes nothing.
 //
-// Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of
-// backoff are used up or ctx ends. Errors: those of store.Store's Get, Propose, EachLease and DeleteLease, and those of census.Survey.
+// Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of backoff are used up or ctx ends.
+// Errors: those of store.Store's Get, Propose, EachLease and DeleteLease, and those of census.Survey.
 func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	result, err := sweepMap(ctx, s, ref, backoff, dryRun)
 	if err == nil {
@@ -94,7 +94,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	})
 	next := decision.Next
 	if next == nil && len(owner.Record.Problems) > 0 {
-		next = &owner.Record.State // without what cannot be read
+		next = &owner.Record.State // without what is unreadable
 	}
 	locked := func(c proposal.Change) bool { return owner.Record.State.Handover[c.ID] != c.Pod } // the others were asked for
 	result := Result{Restored: len(owner.Record.Problems) > 0 || slices.ContainsFunc(decision.Filled, locked)}
@@ -118,7 +118,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	return result, nil
 }
 
-// victims says why each of them is one.
+// victims returns the freed holders with their reasons.
 func victims(ctx context.Context, s *store.Store, owner store.Owner, freed []proposal.Change) ([]Victim, error) {
 	reasons := map[proposal.Cause]string{
 		proposal.CauseDead:   "its pod is gone, Succeeded or Failed",
@@ -141,7 +141,7 @@ func victims(ctx context.Context, s *store.Store, owner store.Owner, freed []pro
 	return out, nil
 }
 
-// end says how the pod of a dead holder ended.
+// end describes how the pod of a dead holder ended.
 func end(ctx context.Context, s *store.Store, namespace, name string) (string, error) {
 	pod, err := s.GetFullPod(ctx, namespace, name)
 	switch {

@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	// DefaultDir is the directory in which the idalloc containers publish the files by default.
+	// DefaultDir is the default directory in which the idalloc containers publish the files.
 	DefaultDir = "/var/run/idalloc"
-	// FileName is the name of the file that has a whole identity. Read reads it.
+	// FileName is the name of the file with a whole identity. Read reads it.
 	FileName = "identity.json"
-	// PollInterval is the time between two checks of Follow, so a change is noticed at most this much later. A check that
-	// finds nothing new costs one readlink.
+	// PollInterval is the time between two checks of Follow, so a change is noticed at most this much later. A check without news costs one readlink.
 	PollInterval = 20 * time.Millisecond
 
 	// swapLink is a link that is replaced at every change of the files, and only then.
@@ -44,12 +43,12 @@ func Read(dir string) (Identity, error) {
 	return id, nil
 }
 
-// Follow calls fn with the identity that is published in dir, and again after each change. If nothing is published yet, it
-// waits. It blocks until ctx ends, and then returns the cause of ctx. If the files cannot be read any more, it returns that
-// error. Stop the work then, because the identity that fn got last is not safe to use any more.
+// Follow calls fn with the identity that is published in dir, and again after each change. If nothing is published yet, it waits. It blocks until ctx ends,
+// and then returns the cause of ctx. If the files become unreadable, it returns that error. Stop the work then, because the last identity that fn got is no
+// longer safe to use.
 //
-// fn runs on the goroutine that called Follow, and Follow notices no change while it runs. If there were several changes
-// meanwhile, fn gets only the newest. So fn must start the work on another goroutine, and stop it at the next call.
+// fn runs on the goroutine that called Follow, and Follow notices no change meanwhile. If there were several changes, fn gets only the newest. So fn must
+// start the work on another goroutine, and stop it at the next call.
 func Follow(ctx context.Context, dir string, fn func(Identity)) error {
 	tick := time.Tick(PollInterval)
 	f := follower{dir: dir}
@@ -68,7 +67,7 @@ func Follow(ctx context.Context, dir string, fn func(Identity)) error {
 type follower struct {
 	dir  string
 	last Identity
-	// seen says that an identity was read.
+	// seen: an identity was read.
 	seen bool
 	// generation is the target of swapLink before last was read.
 	generation string

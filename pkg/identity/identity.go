@@ -1,24 +1,22 @@
-// Package identity says what an instance of a workload knows about itself: its id, and how many ids there are. Its API is
-// stable: any program may rely on it.
+// Package identity defines what an instance of a workload knows about itself: its id, and how many ids there are. Its API is stable: any program may rely
+// on it.
 //
 // Read and Follow read the files that an idalloc container publishes. The package imports no Kubernetes client, so a
 // program that only reads the files does not link client-go.
 //
 // # Ids are exclusive, shares are not
 //
-// No two instances hold one id at the same time. A share of the work that follows from id and count together, such as the
-// keys for which [Identity.Owns] returns true, is exclusive only as long as the count stays the same. When the count
-// changes, each instance hears of it at a different moment. Until the slowest one has stopped its work by the old count,
-// two instances may work on one key. An instance without contact to the API server uses the old count until it has contact
-// again, or until it is fenced (strict mode).
+// No two instances hold one id at the same time. A share of the work that follows from id and count together, such as the keys for which [Identity.Owns]
+// returns true, is exclusive only while the count stays the same. When the count changes, each instance learns of it at a different moment. Until the
+// slowest one has stopped its work by the old count, two instances may work on one key. An instance without contact to the API server uses the old count
+// until contact returns, or until it is fenced (strict mode).
 //
-// These two instances act under different ids. So no hand-over and no drain hook separates them, and their tokens do not
-// tell which of them is right. If the two do harm together, protect each key in the system that the work writes to, by a
-// lock or by a version number of your own. Or make the work safe to do twice: use idempotent writes, or deliver messages at
-// least once.
+// These two instances act under different ids. So no hand-over and no drain hook separates them, and their tokens do not tell which of them is right. If
+// that can do harm, protect each key in the system that the work writes to, by a lock or by a version number of your own. Or make it safe to do the work
+// twice: use idempotent writes, or deliver messages at least once.
 //
-// There is no problem if the count does not change while instances run, if the work depends only on the id (a machine
-// number), or if work that is done twice is only wasted (two samples of one metric).
+// There is no problem if the count does not change while instances run, if the work depends only on the id (a machine number), or if duplicate work is
+// merely wasted (two samples of one metric).
 package identity
 
 import (
@@ -40,11 +38,10 @@ const (
 	StateDraining State = "draining"
 	// StateReleased means that the instance has released its id and will not claim another one.
 	StateReleased State = "released"
-	// StateLost means that the id is gone, because another pod has the slot, or because its receipt was removed. The instance
-	// claims another slot.
+	// StateLost means that the id is gone, because another pod has the slot, or because the pod's receipt was removed. The instance claims another slot.
 	StateLost State = "lost"
-	// StateFenced means that the id is gone, because the instance had no contact with the API server for too long. It takes the slot
-	// again when it has contact. Only strict mode has this state.
+	// StateFenced means that the id is gone, because the instance had no contact with the API server for too long. It retakes the slot when contact
+	// returns. Only strict mode has this state.
 	StateFenced State = "fenced"
 )
 
@@ -58,8 +55,8 @@ type Owner struct {
 	Name       string `json:"name"`
 }
 
-// String returns "Deployment/worker". A kind that Kubernetes does not have itself comes with its group, as in "Rollout.argoproj.io/worker", because two groups
-// may have a kind of one name. The version of the group does not matter.
+// String returns "Deployment/worker". A kind that is not built into Kubernetes includes its group, as in "Rollout.argoproj.io/worker", because two groups
+// may have a kind of the same name. The version of the group does not matter.
 func (o Owner) String() string {
 	group, _, grouped := strings.Cut(o.APIVersion, "/")
 	if !grouped || group == "apps" || group == "batch" {
@@ -68,26 +65,25 @@ func (o Owner) String() string {
 	return o.Kind + "." + group + "/" + o.Name
 }
 
-// Identity is one consistent moment of an instance: ID and Count were read together, and Partitions are those of the id. Two of them can
-// be compared with ==.
+// Identity is one consistent state of an instance: ID and Count were read together, and Partitions belong to the id. Identities can be compared with ==.
 type Identity struct {
 	State State
 	// ID is in [0, Count) while State is StateAssigned, and None otherwise.
 	ID int
 	// Count is the owner's desired number of replicas.
 	Count int
-	// Token is the fencing token of the id. It is constant while the process holds the id, and higher for every later holder of the
-	// same id. It is no time. It is 0 while there is no id. It may be above 2^53, where a float64 rounds it.
+	// Token is the fencing token of the id. It is constant while the process holds the id, and higher for every later holder of the same id. It is not a
+	// time. It is 0 while there is no id. It may be above 2^53, where a float64 rounds it.
 	Token int64
 	// Pod and Namespace name the instance's pod.
 	Pod       string
 	Namespace string
 	// Owner is the object that carries the assignment. It is empty until the pod's owner is known.
 	Owner Owner
-	// Stop is the number of the drain while State is StateDraining and the program is to report over HTTP that it has stopped. It
-	// is 0 otherwise. The report names it, so that a late one for an earlier drain does not count.
+	// Stop is the number of the drain while State is StateDraining and the program should report over HTTP that it has stopped. It is 0 otherwise. The
+	// report contains the number, so that a late report for an earlier drain does not count.
 	Stop int
-	// Partitions are those of an instance that works on partitions. It is zero otherwise.
+	// Partitions are those of an instance that works on partitions, and zero for others.
 	Partitions Partitions
 }
 
@@ -96,7 +92,7 @@ func Pending(pod, namespace string) Identity {
 	return Identity{Pod: pod, Namespace: namespace}.Without(StatePending)
 }
 
-// Without returns i without id, token and partitions, and with this state. The counts stay.
+// Without returns i in this state, without id, token and partitions. The counts stay.
 func (i Identity) Without(state State) Identity {
 	i.State, i.ID, i.Token, i.Stop = state, None, 0, 0
 	i.Partitions = i.Partitions.none()
@@ -123,7 +119,7 @@ type wire struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
 	Owner     Owner  `json:"owner"`
-	// Both are left out where they do not apply. Then the bytes are what they were before there were partitions.
+	// Both are omitted where they do not apply. Then the bytes are the same as before partitions existed.
 	Stop       int             `json:"stop,omitempty"`
 	Partitions *partitionsWire `json:"partitions,omitempty"`
 }

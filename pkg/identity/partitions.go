@@ -13,17 +13,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Partitions says on which partitions an instance may work, beside what it does under its id. It is comparable, as an Identity
-// is. The zero value is that of an instance that does not work on partitions.
+// Partitions are the partitions on which an instance may work, in addition to its work under its id. Like an Identity, it is comparable. The zero value
+// belongs to an instance that does not work on partitions.
 type Partitions struct {
 	// Count is the number of partitions of the workload. It is 0 if there are none yet.
 	Count int
-	// Stop is the number of the last stop. A program that reports over HTTP that it has stopped names it. It grows, and a stop that
-	// is called off does not give its number back.
+	// Stop is the number of the last stop. A program that reports over HTTP that it has stopped sends it. It only grows: a stop that is called off does not
+	// free its number.
 	Stop int
 
 	enabled bool
-	// The sets and the tokens are texts, so that == compares them. Each has one canonical form.
+	// The sets and the tokens are strings, so that == compares them. Each has one canonical form.
 	owned, stopping, tokens string
 }
 
@@ -34,8 +34,7 @@ type Share struct {
 	Token int64
 }
 
-// PartitionsOf returns the partitions of an instance that works on partitions. shares is what it may work on. What is in stopping is
-// taken out of that.
+// PartitionsOf returns the partitions of an instance that works on partitions. shares is what it may work on, and stopping is removed from that.
 func PartitionsOf(count int, shares []Share, stopping placement.Set, stop int) Partitions {
 	var owned placement.Set
 	tokens := map[int64]placement.Set{}
@@ -76,15 +75,14 @@ func tokensText(tokens map[int64]placement.Set) string {
 // Enabled reports whether the instance works on partitions. It may own none at the moment.
 func (p Partitions) Enabled() bool { return p.enabled }
 
-// Owned returns the partitions on which the instance may work. Those on which it is to stop are not among them, so a program may act
-// on this set alone. It is empty while no id is assigned.
+// Owned returns the partitions on which the instance may work. Those on which it must stop are excluded, so a program may act on this set alone. It is
+// empty while no id is assigned.
 func (p Partitions) Owned() placement.Set { return parsed(p.owned) }
 
-// Stopping returns the partitions on which work must stop. No other id owns them before idalloc knows that it has stopped, unless
-// they were lost.
+// Stopping returns the partitions on which work must stop. No other id owns them before idalloc knows that the work has stopped, unless they were lost.
 func (p Partitions) Stopping() placement.Set { return parsed(p.stopping) }
 
-// Shares returns what is owned with its tokens, in ascending order of the first partition. Each token stands there once.
+// Shares returns what is owned with its tokens, in ascending order of the first partition. Each token occurs once.
 func (p Partitions) Shares() []Share {
 	tokens, err := parseTokens(p.tokens)
 	if err != nil {
@@ -157,7 +155,7 @@ type partitionsWire struct {
 	Stopping string          `json:"stopping"`
 	Stop     int             `json:"stop"`
 	Tokens   json.RawMessage `json:"tokens"`
-	// TokenTexts are the same, for readers whose numbers are float64.
+	// TokenTexts has the same tokens as texts, for readers whose numbers are float64.
 	TokenTexts map[string]string `json:"tokenTexts"`
 }
 
@@ -174,7 +172,7 @@ func (p Partitions) wire() *partitionsWire {
 	return &partitionsWire{Count: p.Count, Owned: p.owned, Stopping: p.stopping, Stop: p.Stop, Tokens: json.RawMessage(p.tokens), TokenTexts: texts}
 }
 
-// partitions reads what wire writes. It returns an error where it would not be safe to act on it.
+// partitions reads the output of wire. It returns an error for data that would be unsafe to act on.
 func (w *partitionsWire) partitions() (Partitions, error) {
 	if w == nil {
 		return Partitions{}, nil

@@ -1,5 +1,5 @@
-// Package metrics counts what happens to one instance and writes it as Prometheus reads it. It needs no client library. The idalloc
-// container serves it at GET /metrics.
+// Package metrics counts what happens to one instance and writes it in the format of Prometheus. It needs no client library. The idalloc container serves
+// it at GET /metrics.
 //
 // A program that links idalloc passes one Metrics to its Options. A program with a Prometheus registry uses package
 // metrics/collector, which makes a Metrics and registers it. A program without one calls WriteText in a handler of its own:
@@ -11,7 +11,6 @@
 //	})
 //	err := idalloc.Run(ctx, idalloc.Options{Metrics: m}, work)
 //
-// The names, the types and the labels of docs/metrics.md stay the same; more may be added. The number of time series of one
-// instance is fixed, and no label has the name of a pod. An observed value is one consistent moment: id, count and token belong
-// together.
+// The names, the types and the labels of docs/metrics.md stay the same; more may be added. The number of time series of one instance is fixed, and no label
+// contains the name of a pod. The observed values are consistent: id, count and token belong together.
 package metrics

@@ -6,14 +6,13 @@ import (
 	"github.com/idalloc/idalloc/internal/meter"
 )
 
-// ContentType is the media type of what WriteText writes.
+// ContentType is the media type of the output of WriteText.
 const ContentType = meter.ContentType
 
-// Metrics counts what happens to one instance. New makes one. Its methods are safe for concurrent use, and none of them blocks for
-// long.
+// Metrics counts what happens to one instance. New makes one. Its methods are safe for concurrent use, and none of them blocks for long.
 type Metrics meter.Metrics
 
-// New returns a Metrics with all counters at 0, of an instance that begins to wait for its first id.
+// New returns a Metrics with all counters at 0, for an instance that begins to wait for its first id.
 func New() *Metrics { return (*Metrics)(meter.New()) }
 
 // WriteText writes all metrics in the text format that Prometheus reads. The error is the writer's.

@@ -1,4 +1,4 @@
-// Package numbers makes of an identity the numbers that other software asks for. Its API is stable: any program may rely on it.
+// Package numbers converts an identity to numbers that other software asks for. Its API is stable: any program may rely on it.
 package numbers
 
 import (
@@ -9,12 +9,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// ErrNotAssigned means that there is no id from which to make a number.
+// ErrNotAssigned means that no number can be made, because no id is assigned.
 var ErrNotAssigned = errors.New("no id is assigned")
 
-// SequenceStartIncrement returns START WITH and INCREMENT BY for an SQL sequence: ID+1 and Count. In MySQL these are
-// auto_increment_offset and auto_increment_increment. The numbers of different instances never collide as long as Count stays
-// the same. ok is false while no id is assigned.
+// SequenceStartIncrement returns START WITH and INCREMENT BY for an SQL sequence: ID+1 and Count. In MySQL these are auto_increment_offset and
+// auto_increment_increment. The numbers of different instances never collide while Count stays the same. ok is false while no id is assigned.
 func SequenceStartIncrement(i identity.Identity) (start, increment int64, ok bool) {
 	if !i.Assigned() {
 		return 0, 0, false

@@ -49,7 +49,7 @@ func (s Set) Minus(t Set) Set {
 		for len(b) > 0 && b[0].last < r.first {
 			b = b[1:]
 		}
-		// A span of t may reach into the next span of s, too. So the last one that is looked at stays.
+		// A span of t may also reach into the next span of s. So the last examined span stays.
 		for i := 0; i < len(b) && b[i].first <= r.last && r.first <= r.last; i++ {
 			if r.first < b[i].first {
 				out = append(out, span{r.first, b[i].first - 1})

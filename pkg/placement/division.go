@@ -35,7 +35,7 @@ func (d *division) owned(o Owners) []int {
 	return counts
 }
 
-// give gives the lowest partitions of s to the member i, at most most of them. Those that a member has already stay there.
+// give gives the lowest partitions of s to the member i, at most most of them. Partitions that a member has already stay there.
 func (d *division) give(i int, s Set, most int) {
 	for _, r := range s.spans {
 		first := int(r.first)
@@ -50,9 +50,9 @@ func (d *division) give(i int, s Set, most int) {
 	}
 }
 
-// place gives the partitions that no member has. It goes through all partitions in ascending order, and knows for each member how
-// many are below. That number, who has room, and the order of ids decide. A partition on the way to its target changes
-// none of this: once it is there, it counts below the later ones all the same, and it takes from the room of no other member.
+// place gives away the partitions that no member has. It goes through all partitions in ascending order, and knows for each member how many are below. That
+// number, the room of the members, and the order of ids decide. A partition on the way to its target changes none of this: once it is there, it still
+// counts below the later ones, and it takes no room from other members.
 func (d *division) place() {
 	if len(d.ids) == 0 {
 		return
@@ -81,8 +81,8 @@ func (d *division) place() {
 	}
 }
 
-// fill returns how many partitions more each member gets if free ones go, one by one, to a member with the fewest, and the last
-// ones, too few for all of these members, to the lowest ids among them. has is how many each member has before.
+// fill returns how many more partitions each member gets if free ones go, one by one, to a member with the fewest, and the last ones, too few for all of
+// these members, to the lowest ids among them. has is how many each member has before.
 func fill(has []int, free int) []int {
 	sorted := slices.Sorted(slices.Values(has))
 	total := free // what the members that get some have together in the end

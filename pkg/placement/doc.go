@@ -4,24 +4,23 @@
 //
 // # Sets and owners
 //
-// A partition is a number from 0. A [Set] is a set of them, which prints as "0-15,40". [Owners] says which id has which set:
-// {"0":"0-15,40","1":"16-31","2":""}. An id that it lists is a member, also one with an empty set. Both have one canonical
-// text. [Parse] and [ParseOwners] refuse any other, so two programs that store the same thing store the same bytes.
-// [ParseTarget] reads what a person wrote, in any order.
+// A partition is a number from 0. A [Set] is a set of them, which prints as "0-15,40". [Owners] maps each id to its set:
+// {"0":"0-15,40","1":"16-31","2":""}. An id in the map is a member, even with an empty set. Both have one canonical text. [Parse] and [ParseOwners] refuse
+// any other, so two programs that store the same thing store the same bytes. [ParseTarget] reads what a person wrote, in any order.
 //
 // # Strategies
 //
-// A [Strategy] is a pure function from an [Input] to the owners that should be: the target. The input is what one read of
-// the owner says. The same input gives the same target in every process. [Named] finds the four strategies by name:
+// A [Strategy] is a pure function from an [Input] to the desired owners: the target. The input comes from one read of the owner. The same input gives the
+// same target in every process. [Named] finds the strategies by name:
 //
-//   - range: each member has one run of partitions. The last one has the remainder too.
+//   - range: each member has one run of partitions. The last one also has the remainder.
+//   - even: each member has one run, and the first ones have one more if the numbers do not divide.
 //   - sticky: the counts differ by at most one, and as few partitions as possible move.
 //   - primary: each partition has a first choice among all ids below the count, and the next member stands in for it.
-//   - external: another program says who has what, and sticky's rule places the rest.
+//   - external: another program sets the owners, and sticky's rule places the rest.
 //
-// The target is the same at every map on the way to it. It does not matter which of the moves were done, in which order, or
-// which partitions have no owner for the moment. So no partition moves twice for one change of the members. The rule of
-// sticky is worded for that. Each of these steps looks only at what no move on the way changes:
+// The target stays the same on the way to it, regardless of which moves were done, in which order, and of partitions without an owner. So no partition
+// moves twice for one change of the members. The rule of sticky is designed for that. Each of these steps depends only on what no move on the way changes:
 //
 //  1. P mod k of the k members have one partition more than the others: first those that have more already, lower ids
 //     first, then the lowest of the others.
@@ -30,11 +29,11 @@
 //     such members, the lower id gets it. Only members with room are asked. The member with the fewest in all would not do: with
 //     three partitions and the members 0 and 1 the target would change when a partition comes to id 0, and another one would move.
 //
-// A program may have a strategy of its own: any function of this type that gives each partition to at most one
-// member. It must be stable on the way, too, or partitions move more than once.
+// A program may have its own strategy: any function of this type that gives each partition to at most one member. It must also be stable on the way, or
+// partitions move more than once.
 //
 // # What it does not promise
 //
-// A target is no permission to work. Only a map that idalloc stored, and the steps of docs/protocol.md, make a partition
-// exclusive. [Range] divides partitions by id and count alone: nothing is exclusive there while the count changes.
+// A target is no permission to work. Only a map that idalloc stored, and the steps of docs/protocol.md, make a partition exclusive. [Range] divides
+// partitions by id and count alone, so nothing is exclusive while the count changes.
 package placement

@@ -12,14 +12,13 @@ import (
 // maxID is the largest id. Kubernetes counts replicas in an int32.
 const maxID = math.MaxInt32 - 1
 
-// Owners says which id has which partitions. The ids that it lists are the members, also those with an empty set. No partition
-// has two owners.
+// Owners maps ids to their partitions. Its ids are the members, including those with an empty set. No partition has two owners.
 type Owners map[int]Set
 
 // IDs returns the ids in ascending order.
 func (o Owners) IDs() []int { return slices.Sorted(maps.Keys(o)) }
 
-// Equal reports whether both list the same ids with the same partitions.
+// Equal reports whether both have the same ids with the same partitions.
 func (o Owners) Equal(p Owners) bool { return maps.EqualFunc(o, p, Set.Equal) }
 
 // String returns the canonical JSON, with ids in numeric order and without spaces: {"0":"0-15,40","1":"16-31","2":""}.
@@ -42,8 +41,7 @@ func (o Owners) String() string {
 // MarshalJSON returns the text of String.
 func (o Owners) MarshalJSON() ([]byte, error) { return []byte(o.String()), nil }
 
-// ParseOwners reads the text that [Owners.String] writes, and no other. All partitions must be below count, and none may have
-// two owners.
+// ParseOwners reads only the text that [Owners.String] writes. All partitions must be below count, and none may have two owners.
 func ParseOwners(text string, count int) (Owners, error) {
 	rest, ok := strings.CutPrefix(text, "{")
 	if !ok {

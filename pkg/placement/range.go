@@ -1,14 +1,14 @@
 package placement
 
-// Range is an id of so many, and a number of partitions that are divided by id and count alone.
+// Range is one of Count ids, with the number of partitions that are divided by id and count alone.
 type Range struct{ ID, Count, Partitions int }
 
-// Set returns the partitions of the id. With a = min(Count, Partitions), each id below a has Partitions/a of them in one run, and
-// id a-1 has the remainder, too. Ids at or above a have none.
+// Set returns the partitions of the id. With a = min(Count, Partitions), each id below a has Partitions/a of them in one run, and id a-1 also has the
+// remainder. Ids at or above a have none.
 //
-// It is for programs that know nothing but their id and the count, such as those that read the published files. Nothing
-// is exclusive there while the count changes: for a moment one instance uses the new count and another one the old, and
-// both work on one partition. Their tokens do not tell which of them is right. Let idalloc own the partitions where that does harm.
+// It is for programs that know only their id and the count, such as those that read the published files. Nothing is exclusive while the count changes: for
+// a moment one instance uses the new count and another one the old, and both work on one partition. Their tokens do not tell which of them is right. Let
+// idalloc own the partitions if that does harm.
 func (r Range) Set() Set {
 	id, partitions, assignable := r.ID, r.Partitions, min(r.Count, r.Partitions)
 	if id < 0 || id >= assignable {
@@ -22,7 +22,7 @@ func (r Range) Set() Set {
 	return Between(first, last)
 }
 
-// ByRange is the strategy range: the i-th of k members has what [Range] gives to id i of k.
+// ByRange is the strategy range: the i-th of k members gets what [Range] gives to id i of k.
 func ByRange(in Input) Owners {
 	ids := in.members()
 	o := make(Owners, len(ids))
@@ -32,8 +32,8 @@ func ByRange(in Input) Owners {
 	return o
 }
 
-// Even is the strategy even: each member has one run of partitions, and the first ones have one more than the others if the numbers do not
-// divide. RocketMQ calls this division averagely (AllocateMessageQueueAveragely).
+// Even is the strategy even: each member has one run of partitions. If the number of partitions is no multiple of the number of members, the first members
+// have one more. RocketMQ calls this averagely (AllocateMessageQueueAveragely).
 func Even(in Input) Owners {
 	ids := in.members()
 	o := make(Owners, len(ids))
@@ -48,8 +48,8 @@ func Even(in Input) Owners {
 	return o
 }
 
-// Primary is the strategy primary. The primary of a partition is the id below Count that has it by [Range]. While that id is
-// no member, the next member after it owns the partition. After the highest id comes the lowest again.
+// Primary is the strategy primary. The primary of a partition is the id below Count that has it by [Range]. While that id is not a member, the next member
+// after it owns the partition. The lowest id follows the highest.
 func Primary(in Input) Owners {
 	ids := in.members()
 	o := make(Owners, len(ids))

@@ -2,17 +2,17 @@ package placement
 
 import "slices"
 
-// rounds finds the member with room that has the fewest partitions below, the lowest id of several. It goes up from level to level. In
-// a round, each member that has as many as the level gets one. It then waits for the next round, with a number that is one larger.
-// A member that is found to have more, because it owned some, waits for the round of its number. Numbers only grow, so the rounds meet
-// everybody in the right order.
+// rounds finds, among the members with room, the one that has the fewest partitions below, with the lowest id if there are several. It goes up from level
+// to level. In a round, each member that has as many as the level gets one. It then waits for the next round, with a number that is one larger. A member
+// that turns out to have more, because it owned some, waits for the round of its number. Numbers only grow, so the rounds meet every member in the right
+// order.
 type rounds struct {
 	below []int // of each member: how many partitions it has below the one that is dealt
 	room  []int // of each member: how many it gets from now on
 	level int
-	now   []int32 // who is still to be met in this round, in the order of ids
-	then  []int32 // who waits for the next round, in the order of ids
-	later []list  // by number: who waits for that round, in any order
+	now   []int32 // members still to meet in this round, in the order of ids
+	then  []int32 // members that wait for the next round, in the order of ids
+	later []list  // by number: members that wait for that round, in any order
 	after []int32 // of each member: the next one in its list
 	spare []int32 // memory for a round to come
 }
@@ -20,7 +20,7 @@ type rounds struct {
 // list is a chain of members. It is empty if first is none.
 type list struct{ first, last int32 }
 
-// newRounds returns the rounds of the members with room, of which it keeps count in room. They have so many partitions before.
+// newRounds returns the rounds of the members with room, and updates room. has are their numbers of partitions before.
 func newRounds(has, room []int) *rounds {
 	levels := 1
 	r := &rounds{
@@ -41,7 +41,7 @@ func newRounds(has, room []int) *rounds {
 	return r
 }
 
-// deal writes into owner who gets each of these partitions, which stand in a row. There must be room for all of them.
+// deal writes into owner who gets each of these consecutive partitions. There must be room for all of them.
 func (r *rounds) deal(owner []int32) {
 	for len(owner) > 0 {
 		if len(r.now) == 0 {
@@ -77,7 +77,7 @@ func (r *rounds) take(n int) []int32 {
 	return some
 }
 
-// repeats returns in how many rounds from this one on only these members get one of the next n partitions in a row.
+// repeats returns in how many rounds, from this one on, only these members get one of the next n consecutive partitions.
 func (r *rounds) repeats(some []int32, n int) int {
 	if len(some) == 0 || len(r.now) > 0 || len(r.then) > 0 {
 		return 1
@@ -94,7 +94,7 @@ func (r *rounds) repeats(some []int32, n int) int {
 	return rounds
 }
 
-// wait has a member wait for the round of its number, which is above the level.
+// wait makes a member wait for the round of its number, which is above the level.
 func (r *rounds) wait(i int32, below int) {
 	l := &r.later[below]
 	if l.first == none {

@@ -7,11 +7,11 @@ import (
 	"sort"
 )
 
-// MaxCount is the largest number of partitions of a workload. The map of so many always fits into the owner's annotations. Sets
-// and strategies work beyond it.
+// MaxCount is the largest number of partitions of a workload. A row of that many always fits into the owner's annotations. Sets and strategies also work
+// beyond it.
 const MaxCount = 4096
 
-// Set is an immutable set of partitions. The zero value is empty. Its size in memory follows the number of its ranges.
+// Set is an immutable set of partitions. The zero value is empty. Its size in memory depends on the number of its ranges.
 type Set struct {
 	spans []span // ascending, with a gap between each two; nil if the set is empty
 	count int
@@ -42,8 +42,7 @@ func newSet(spans []span) Set {
 	return s
 }
 
-// Of returns the set of the given partitions. They may be in any order and repeat.
-// What is below 0, or above 2^31 - 2, is left out.
+// Of returns the set of the given partitions. They may be in any order and repeat. Numbers below 0 or above 2^31 - 2 are omitted.
 func Of(partitions ...int) Set {
 	spans := make([]span, 0, len(partitions))
 	for _, p := range partitions {
@@ -54,8 +53,8 @@ func Of(partitions ...int) Set {
 	return newSet(merged(spans))
 }
 
-// Between returns the set of the partitions from first to last, both included. It is empty if last is less than first.
-// What is below 0, or above 2^31 - 2, is left out.
+// Between returns the set of the partitions from first to last, both included. It is empty if last is less than first. Numbers below 0 or above 2^31 - 2
+// are omitted.
 func Between(first, last int) Set {
 	first, last = max(first, 0), min(last, highest)
 	if last < first {
@@ -81,7 +80,7 @@ func merged(spans []span) []span {
 // Len returns the number of partitions.
 func (s Set) Len() int { return s.count }
 
-// Empty reports whether there is no partition in the set.
+// Empty reports whether the set is empty.
 func (s Set) Empty() bool { return s.count == 0 }
 
 // Contains reports whether the partition is in the set.
@@ -93,7 +92,7 @@ func (s Set) Contains(partition int) bool {
 // Equal reports whether both sets have the same partitions.
 func (s Set) Equal(t Set) bool { return slices.Equal(s.spans, t.spans) }
 
-// Subset reports whether each partition of s is in t, too.
+// Subset reports whether each partition of s is also in t.
 func (s Set) Subset(t Set) bool {
 	i := 0
 	for _, r := range s.spans {

@@ -12,8 +12,8 @@ func Sticky(in Input) Owners {
 	return d.owners()
 }
 
-// External is the strategy external. A partition whose target is a member goes there. Any other stays with its owner.
-// What is left is placed as Sticky places, such that the fewest partitions of a member are as many as they can be.
+// External is the strategy external. A partition whose target is a member goes there. Any other stays with its owner. The rest is placed as by Sticky, such
+// that the smallest number of partitions of a member is as large as possible.
 func External(in Input) Owners {
 	d := newDivision(in)
 	for i, id := range d.ids {
@@ -26,9 +26,9 @@ func External(in Input) Owners {
 	return d.owners()
 }
 
-// quotas returns how many partitions each member has at balance. The members have counts partitions now, in the order of their ids.
-// Of the larger shares the first go to members that have so many already, the others to the lowest ids. It does not matter how
-// many partitions those have: otherwise the quotas would change while they get more.
+// quotas returns how many partitions each member has at balance. counts are their present numbers, in the order of the ids. The larger shares go first to
+// members that already have as many, then to the lowest ids. How many partitions the latter have does not matter: otherwise the quotas would change while
+// they get more.
 func quotas(counts []int, partitions int) []int {
 	q := make([]int, len(counts))
 	if len(q) == 0 {

@@ -9,22 +9,21 @@ import (
 
 // Input is everything that a target depends on.
 type Input struct {
-	// Partitions is the number of partitions, P. The memory that a strategy needs follows it, so the caller bounds it.
+	// Partitions is the number of partitions, P. The memory of a strategy grows with it, so the caller bounds it.
 	Partitions int
 	// Count is the number of ids, N. Only Primary uses it.
 	Count int
-	// Members are the ids among which the partitions are divided, in any order. The caller leaves out ids that are at or above
-	// Count, and so about to go.
+	// Members are the ids among which the partitions are divided, in any order. The caller omits ids at or above Count, because they will go.
 	Members []int
-	// Owners is who owns what now. It may list ids that are no members, and may leave members out. Partitions at or above Partitions
-	// do not count. Where it names two owners of one partition, which it never should, the member with the lower id counts.
+	// Owners are the present owners. It may list ids that are not members, and may omit members. Partitions at or above Partitions do not count. If one
+	// partition has two owners, which should never happen, the member with the lower id counts.
 	Owners Owners
 	// Target is the value of the user's key, for External.
 	Target Owners
 }
 
-// Strategy returns the target: which member should own what. It lists all members and no other id. It must be pure, and
-// stable on the way (see the documentation of the package). Without members the target is empty.
+// Strategy returns the target: which member should own what. It lists all members and no other id. It must be pure, and stable on the way (see the package
+// documentation). Without members the target is empty.
 type Strategy func(Input) Owners
 
 // The names of the strategies. What a name means never changes. A better strategy gets a new name.

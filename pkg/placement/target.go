@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ParseTarget reads the target of the strategy external, which a person or an autoscaler wrote. Ids and ranges may stand in any
-// order and with any space between them. All partitions must be below count, and no id and no partition may be named twice.
-// If anything is wrong, nothing of it counts. A partition that is not named has no target.
+// ParseTarget reads the target of the strategy external, which a person or an autoscaler wrote. Ids and ranges may be in any order, with any space between
+// them. All partitions must be below count, and no id and no partition may be named twice. After any error, nothing of it counts. A partition that is not
+// named has no target.
 func ParseTarget(text string, count int) (Owners, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

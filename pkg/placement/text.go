@@ -23,9 +23,8 @@ func (s Set) appendText(b []byte) []byte {
 	return b
 }
 
-// Parse reads the text that [Set.String] writes, and no other: the ranges ascend, no two of them touch, and a range of one
-// partition is one number. All partitions must be below count. The memory that it needs follows the length of the text, not the
-// numbers in it.
+// Parse reads only the text that [Set.String] writes: the ranges ascend, no two of them touch, and a range of one partition is one number. All partitions
+// must be below count. The required memory depends on the length of the text, not on the numbers in it.
 func Parse(text string, count int) (Set, error) {
 	spans, err := parseSpans(text, count)
 	if err != nil {
@@ -38,9 +37,8 @@ func Parse(text string, count int) (Set, error) {
 	return s, nil
 }
 
-// parseAnyOrder reads what a person or another program wrote: the ranges stand in any order, may touch, and may
-// have spaces around them. A partition that is named twice is an error, because it shows that the writer did not mean what it
-// wrote.
+// parseAnyOrder reads what a person or another program wrote: the ranges may be in any order, may touch, and may have spaces around them. A partition that
+// is named twice is an error, because it suggests a mistake.
 func parseAnyOrder(text string, count int) (Set, error) {
 	spans, err := parseSpans(strings.ReplaceAll(text, " ", ""), count)
 	if err != nil {
@@ -81,7 +79,7 @@ func parseSpans(text string, count int) ([]span, error) {
 	return spans, nil
 }
 
-// maxDigits keeps every number that is read below the highest number of a partition.
+// maxDigits keeps every parsed number below the highest partition number.
 const maxDigits = 9
 
 // parseNumber reads a decimal number without sign and without leading zeros.
@@ -98,7 +96,7 @@ func parseNumber(text string) (n int, ok bool) {
 	return n, true
 }
 
-// quote shortens a text that another program wrote to what an error can carry.
+// quote shortens a text that another program wrote, so that it fits into an error.
 func quote(text string) string {
 	const most = 60 // each of these bytes may be printed as four
 	if len(text) > most {

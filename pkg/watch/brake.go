@@ -8,9 +8,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 )
 
-// brake has the next watch of a stream begin later and later if watches end soon, for whatever reason. The reflector waits after requests that
-// fail, and after few of the streams that do: after an event that says that a version has expired, or after any other one and an end, it asks
-// again at once. Behind a proxy that breaks streams a pod would send thousands of requests a second.
+// brake delays the next watch of a stream more and more if watches end soon, for any reason. The reflector waits after failed requests, but only after few
+// failures of streams: after an event that reports an expired version, or after any other event followed by an end, it asks again at once. Behind a proxy
+// that breaks streams a pod would send thousands of requests a second.
 type brake struct {
 	now   func() time.Time
 	delay *pace.Backoff
@@ -38,7 +38,7 @@ func (b *brake) wait(ctx context.Context) {
 	}
 }
 
-// asked takes in whether a watch has begun.
+// asked records whether a watch has begun.
 func (b *brake) asked(err error) {
 	if b.began = b.now(); err != nil {
 		b.began = time.Time{}

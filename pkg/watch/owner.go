@@ -22,8 +22,8 @@ type OwnerStream struct {
 	seen *store.Object
 }
 
-// Owner starts to follow the owner that ref names, in a goroutine that ends with ctx. It does not block and does not fail:
-// Stale and Denied say what goes wrong later.
+// Owner starts to follow the owner that ref names, in a goroutine that ends with ctx. It does not block and does not fail: Stale and Denied report later
+// problems.
 func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) *OwnerStream {
 	api := API[*store.Object]{
 		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -40,9 +40,8 @@ func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) 
 	}
 }
 
-// Latest returns the newest moment of the owner, without blocking. ok is false if none is known: the owner does not exist,
-// or, while Synced is false, the stream has not got it yet. The error says which field of the owner cannot be read. Do not
-// change the result, because its maps are shared.
+// Latest returns the newest version of the owner, without blocking. ok is false if none is known: the owner does not exist, or the stream has not got it
+// yet (Synced is false). The error names the unreadable field of the owner. Do not change the result, because its maps are shared.
 func (o *OwnerStream) Latest() (owner store.Owner, ok bool, err error) {
 	object, ok := o.Get(o.ref.Name)
 	if !ok {
@@ -71,8 +70,8 @@ func Pod(ctx context.Context, s *store.Store, namespace, name string, log logr.L
 	return Follow(ctx, "pod", podAPI(s, namespace), ByName(name), s.Clock.Now, log)
 }
 
-// LivePod starts to follow the pod of this name for as long as it lives, in a goroutine that ends with ctx. A pod that is gone,
-// Succeeded or Failed leaves the stream.
+// LivePod starts to follow the pod of this name while it lives, in a goroutine that ends with ctx. A pod that is gone, Succeeded or Failed leaves the
+// stream.
 func LivePod(ctx context.Context, s *store.Store, namespace, name string, log logr.Logger) *PodStream {
 	api := podAPI(s, namespace)
 	api.Trim, api.Same = trimPod, samePod
@@ -82,9 +81,9 @@ func LivePod(ctx context.Context, s *store.Store, namespace, name string, log lo
 	}, s.Clock.Now, log)
 }
 
-// Selected starts to follow the live pods that a label selector matches, in a goroutine that ends with ctx. A pod that is
-// gone, Succeeded or Failed leaves the stream. There may be thousands of pods. So the stream keeps only the metadata that a
-// plan needs, and Changed reports a change of a pod only if its UID, its receipt or its deletion differs.
+// Selected starts to follow the live pods that a label selector matches, in a goroutine that ends with ctx. A pod that is gone, Succeeded or Failed leaves
+// the stream. There may be thousands of pods. So the stream keeps only the metadata that a plan needs, and Changed reports a change of a pod only if its
+// UID, its receipt or its deletion differs.
 func Selected(ctx context.Context, s *store.Store, namespace, selector string, log logr.Logger) *PodStream {
 	api := podAPI(s, namespace)
 	api.Trim, api.Same = trimPod, samePod

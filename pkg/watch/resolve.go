@@ -14,7 +14,7 @@ import (
 
 var (
 	// ErrNoController means that the pod belongs to no workload.
-	// Error: exit code 1: nothing that counts the pod made it.
+	// Error: exit code 1: the pod was not made by a workload.
 	// Do: run the pod from an [owner](words.md).
 	ErrNoController = errors.New("the pod has no controller")
 	// ErrUnknownOwner means that the kind of the pod's workload cannot carry an assignment.
@@ -23,15 +23,14 @@ var (
 	ErrUnknownOwner = errors.New("unknown owner kind")
 )
 
-// Resolve returns the owner of a pod: the topmost object with a replica count above it. That is a Deployment, a
-// StatefulSet, a ReplicaSet without a Deployment, or a Job. Resolve follows the controller in metadata.ownerReferences.
+// Resolve returns the owner of a pod: the topmost object above it with a replica count. That is a Deployment, a StatefulSet, a ReplicaSet without a
+// Deployment, or a Job. Resolve follows the controller in metadata.ownerReferences.
 //
-// It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the
-// ReplicaSet, it returns an error. A pod without a controller belongs to the owner in its receipt: it was relabelled, or
-// deleted its workload and not the pod. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
-// another error that store.Temporary judges.
+// It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the ReplicaSet, it returns an error. A pod
+// without a controller belongs to the owner in its receipt: the pod was relabelled, or its workload was deleted without its pods. Errors: ErrNoController,
+// ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or another error that store.Temporary judges.
 //
-// further are kinds that can also be owners.
+// further are additional owner kinds.
 func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata, further ...store.Further) (store.Ref, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -47,7 +46,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
 	}
 	if !ref.Is(store.ReplicaSet) {
-		return ref, nil // each Job of a CronJob has ids of its own, and idalloc does not know the operators above other kinds
+		return ref, nil // each Job of a CronJob has its own ids, and idalloc does not know the operators above other kinds
 	}
 	rs, err := s.GetMetadata(ctx, ref)
 	if err != nil {
@@ -61,8 +60,8 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 	return top, nil
 }
 
-// byReceipt finds the owner of a pod that nothing controls. It may still hold its slot, and otherwise it waits until it is adopted: a process that
-// ended would be started again and again.
+// byReceipt finds the owner of a pod without a controller. The pod may still hold its slot. Otherwise it waits until it is adopted, because a process that
+// ended would be restarted again and again.
 func byReceipt(pod *metav1.PartialObjectMetadata, further []store.Further) (store.Ref, bool) {
 	r, err := receipt.Parse(pod.Annotations[receipt.Key])
 	if err != nil || r.UID != string(pod.UID) {

@@ -28,12 +28,11 @@ type API[T metav1.Object] struct {
 	Type runtime.Object
 	// Trim, if set, returns the part of an object that the stream keeps. It must keep the name and the resourceVersion.
 	Trim func(T) T
-	// Same, if set, reports whether Changed may stay silent about a change of an object. It gets trimmed objects.
+	// Same, if set, reports whether Changed may ignore a change of an object. It gets trimmed objects.
 	Same func(before, now T) bool
 }
 
-// Stream follows the objects of one list request. Follow makes it, and it ends with its context. Its methods do not block
-// and are safe for concurrent use.
+// Stream follows the objects of one list request. Follow makes it, and it ends with its context. Its methods do not block and are safe for concurrent use.
 type Stream[T metav1.Object] struct {
 	mu      sync.Mutex
 	objects map[string]T // by name
@@ -49,9 +48,8 @@ type Stream[T metav1.Object] struct {
 	same    func(before, now T) bool
 }
 
-// Follow starts a stream in a goroutine that ends with ctx. name appears in details of the log. restrict completes the options
-// of each request, for example with a field selector. now is the clock behind Stale and Denied. Follow does not fail: it
-// repeats requests that failed and watches that ended, with longer and longer waits.
+// Follow starts a stream in a goroutine that ends with ctx. name appears in log details. restrict completes the options of each request, for example with a
+// field selector. now is the clock for Stale and Denied. Follow does not fail: it repeats failed requests and ended watches, with increasing waits.
 func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restrict func(*metav1.ListOptions), now func() time.Time, log logr.Logger) *Stream[T] {
 	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same}
 	brake := newBrake(now)
@@ -71,14 +69,14 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 			brake.asked(err)
 			s.answered(err, true)
 			if err != nil && o.SendInitialEvents != nil {
-				// If the reflector can see why this request failed, it may repeat it after a sleep that ctx does not end.
-				// An error without a type makes it list instead, and then it waits with ctx.
+				// If the reflector knew why this request failed, it might repeat it after a sleep that ctx does not end. An error without a type makes it
+				// list instead, with a wait that ctx ends.
 				err = errors.New(err.Error())
 			}
 			return w, err
 		},
 	}
-	// Stale says what is wrong with a watch. The reflector's own lines are details: it logs an error at every try.
+	// Stale reports what is wrong with a watch. The reflector's own lines are details: it logs an error at every try.
 	detail := logr.Discard()
 	if log.V(1).Enabled() {
 		detail = log.V(1)
@@ -86,8 +84,8 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 	reflector := cache.NewReflectorWithOptions(lw, api.Type, (*sink[T])(s), cache.ReflectorOptions{
 		Name:   name,
 		Logger: &detail,
-		// The waits grow from 250 ms to 15 s, and a random part up to doubles each, so that a thousand pods do not come back
-		// to a restarted API server at once.
+		// The waits grow from 250 ms to 15 s, plus a random part of up to the same length, so that a thousand pods do not return to a restarted API server
+		// at once.
 		Backoff: &wait.Backoff{Duration: 250 * time.Millisecond, Cap: 15 * time.Second, Steps: 60, Factor: 2, Jitter: 1},
 	})
 	go func() {
@@ -104,11 +102,11 @@ func ByName(name string) func(*metav1.ListOptions) {
 	}
 }
 
-// Changed returns a channel that gets a value after an object has changed, and after the stream has gone down or come up. It
-// holds one value for all changes since the last receive. Only one goroutine may receive from it.
+// Changed returns a channel that gets a value after an object has changed, and after the stream has gone down or come up. It holds one value for all
+// changes since the last receive. Only one goroutine may receive from it.
 func (s *Stream[T]) Changed() <-chan struct{} { return s.changed }
 
-// Wake has the stream use this channel instead of that of Changed. Several streams may share one. It must hold one value.
+// Wake makes the stream use this channel instead of Changed's. Several streams may share one. It must hold one value.
 func (s *Stream[T]) Wake(channel chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +117,7 @@ func (s *Stream[T]) Wake(channel chan struct{}) {
 // Done returns a channel that is closed when the stream's goroutine has ended.
 func (s *Stream[T]) Done() <-chan struct{} { return s.done }
 
-// Get returns the newest moment of the object of this name. ok is false if none is known.
+// Get returns the newest version of the object of this name. ok is false if none is known.
 func (s *Stream[T]) Get(name string) (object T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +125,7 @@ func (s *Stream[T]) Get(name string) (object T, ok bool) {
 	return object, ok
 }
 
-// Objects returns the newest moment of every object.
+// Objects returns the newest version of every object.
 func (s *Stream[T]) Objects() []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,18 +159,18 @@ type Denial struct {
 	First, Last time.Time
 }
 
-// Lasted returns how long the refusals have gone on.
+// Lasted returns how long the refusals have lasted.
 func (d Denial) Lasted() time.Duration { return d.Last.Sub(d.First) }
 
-// Denied returns the refusals of a stream that RBAC has never permitted. A stream that was up once is stale rather than
-// denied, because its objects are still known.
+// Denied returns the refusals of a stream that RBAC has never permitted. A stream that was once up is stale rather than denied, because its objects are
+// still known.
 func (s *Stream[T]) Denied() Denial {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.denied
 }
 
-// answered notes the outcome of a request.
+// answered records the result of a request.
 func (s *Stream[T]) answered(err error, isWatch bool) {
 	if errors.Is(err, context.Canceled) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return // the stream ends, or its resource version has expired and the reflector lists again
@@ -191,7 +189,7 @@ func (s *Stream[T]) answered(err error, isWatch bool) {
 	s.notify()
 }
 
-// noteDenied notes refusals by RBAC. It notifies at each, so that a caller can check how long they have lasted.
+// noteDenied records refusals by RBAC. It notifies at each refusal, so that a caller can check how long they have lasted.
 func (s *Stream[T]) noteDenied(err error, isWatch bool) {
 	switch {
 	case err == nil && isWatch:
@@ -283,8 +281,8 @@ func (k *sink[T]) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Transformer implements cache.TransformingStore. The reflector collects all objects before it passes them on, and keeps of each what the stream
-// does.
+// Transformer implements cache.TransformingStore. The reflector collects all objects before it passes them on, so it should keep only the part of each that
+// the stream keeps.
 func (k *sink[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if o, ok := obj.(T); ok && k.trim != nil {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// OnCountKey is the annotation of a pod template that says what happens to the controller's pods when the count changes. The user writes it.
+// OnCountKey is the annotation of a pod template that sets what happens to the controller's pods when the count changes. The user writes it.
 const OnCountKey = "idalloc.dev/on-count-change"
 
 // The values of OnCountKey.
 const (
-	// OnCountKeep: programs that run keep the count that they started with. This is the default.
+	// OnCountKeep: running programs keep the count that they started with. This is the default.
 	OnCountKeep = "keep"
 	// OnCountRestart: all containers of a pod start again.
 	OnCountRestart = "restart"
@@ -19,24 +19,24 @@ const (
 	OnCountReplace = "replace"
 )
 
-// CountWatcher is the container that starts all containers of a pod again.
+// CountWatcher is the container that restarts all containers of a pod.
 const CountWatcher = "idalloc-countwatch"
 
-// TurnsKey is the annotation of an owner that says how many available pods restart, or are replaced, at a time because the count changed: a number or a
+// TurnsKey is the annotation of an owner that sets how many available pods restart, or are replaced, at a time because the count changed: a number or a
 // percentage of the count. The user writes it.
 const TurnsKey = "idalloc.dev/count-turns"
 
-// defaultTurns is the percentage where TurnsKey is absent or invalid.
+// defaultTurns is the percentage if TurnsKey is absent or invalid.
 const defaultTurns = 25
 
-// SettleKey is the annotation of an owner that says how long the count must stand still before pods restart or are replaced because of it: a Go duration.
-// The user writes it.
+// SettleKey is the annotation of an owner that sets how long the count must stay unchanged before pods restart or are replaced because of it: a Go
+// duration. The user writes it.
 const SettleKey = "idalloc.dev/settle-after"
 
-// DefaultSettle is the time where SettleKey is absent or invalid. A HorizontalPodAutoscaler changes the count every 15 seconds.
+// DefaultSettle is the time if SettleKey is absent or invalid. A HorizontalPodAutoscaler changes the count every 15 seconds.
 const DefaultSettle = 30 * time.Second
 
-// CountTurns reads TurnsKey. The problem is nil unless the value is invalid: then the default counts.
+// CountTurns reads TurnsKey. If the value is invalid, it returns the default and a problem; otherwise the problem is nil.
 func CountTurns(annotations map[string]string, count int) (turns int, problem *ProblemError) {
 	text, ok := annotations[TurnsKey]
 	number, percent := strings.CutSuffix(text, "%")
@@ -53,7 +53,7 @@ func CountTurns(annotations map[string]string, count int) (turns int, problem *P
 	return max(1, n), problem
 }
 
-// SettleAfter reads SettleKey. The problem is nil unless the value is invalid: then the default counts.
+// SettleAfter reads SettleKey. If the value is invalid, it returns the default and a problem; otherwise the problem is nil.
 func SettleAfter(annotations map[string]string) (after time.Duration, problem *ProblemError) {
 	text, ok := annotations[SettleKey]
 	if !ok {
@@ -66,7 +66,7 @@ func SettleAfter(annotations map[string]string) (after time.Duration, problem *P
 	return after, nil
 }
 
-// UserProblems returns what is invalid of the annotations that the controller reads for a workload.
+// UserProblems returns the invalid values in the annotations that the controller reads for a workload.
 func UserProblems(annotations map[string]string, count int) (problems []ProblemError) {
 	_, evict := EvictLimit(annotations, count)
 	_, turns := CountTurns(annotations, count)

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// EvictKey is the annotation of an owner that says how many ids may be without an available pod because the controller removes pods: a number, a
-// percentage of the count, or Never. The user writes it.
+// EvictKey is the annotation of an owner that sets how many ids may be without an available pod because the controller removes pods: a number, a percentage
+// of the count, or Never. The user writes it.
 const EvictKey = "idalloc.dev/evict"
 
-// DefaultEvict is the limit where EvictKey is absent or invalid: one id at a time.
+// DefaultEvict is the limit if EvictKey is absent or invalid: one id at a time.
 const DefaultEvict = 1
 
 // AdoptKey is the annotation of a ReplicaSet that lost its Deployment. If its value is the ReplicaSet's own name, the controller treats the ReplicaSet as a
-// workload of its own although others of that Deployment exist.
+// workload, although others of that Deployment exist.
 const AdoptKey = "idalloc.dev/adopt"
 
-// EvictLimit reads EvictKey. The problem is nil unless the value is invalid: then the limit is DefaultEvict.
+// EvictLimit reads EvictKey. If the value is invalid, it returns DefaultEvict and a problem; otherwise the problem is nil.
 func EvictLimit(annotations map[string]string, count int) (limit int, problem *ProblemError) {
 	text, ok := annotations[EvictKey]
 	if !ok {

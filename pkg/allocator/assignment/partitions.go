@@ -12,30 +12,29 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Annotation keys on the owner of a workload with partitions. The user writes all but the last one, and idalloc that.
+// Annotation keys on the owner of a workload with partitions. The user writes all but the last one, which idalloc writes.
 const (
-	// PartitionCountKey carries the number of partitions that the user wants.
+	// PartitionCountKey carries the user's number of partitions.
 	PartitionCountKey = "idalloc.dev/partition-count"
-	// PartitionStrategyKey names the strategy that the user wants.
+	// PartitionStrategyKey carries the name of the user's strategy.
 	PartitionStrategyKey = "idalloc.dev/partition-strategy"
-	// PartitionFailoverAfterKey says how long the partitions of an id without a holder wait for its next holder.
+	// PartitionFailoverAfterKey carries how long the partitions of an id without a holder wait for its next holder.
 	PartitionFailoverAfterKey = "idalloc.dev/partition-failover-after"
-	// PartitionGiveBackAfterKey says how long an id has to be held before it takes its partitions back from the stand-in, with the strategy primary.
+	// PartitionGiveBackAfterKey carries how long an id must be held before it takes its partitions back from the stand-in, with the strategy primary.
 	PartitionGiveBackAfterKey = "idalloc.dev/partition-give-back-after"
-	// PartitionTargetKey says which id is to own what, for the strategy external.
+	// PartitionTargetKey carries which id should own what, for the strategy external.
 	PartitionTargetKey = "idalloc.dev/partition-target"
 	// PartitionOwnersKey carries the Row.
 	PartitionOwnersKey = "idalloc.dev/partition-owners"
 )
 
-// Row says what is in force, and which id owns which partitions.
+// Row has the number of partitions and the strategy in force, and which id owns which partitions.
 type Row struct {
-	// Count is the number of partitions. Owners may still have some at or above it, until the ids that own these have
-	// yielded them.
+	// Count is the number of partitions. Owners may still have some at or above it, until their ids have yielded them.
 	Count int
 	// Strategy is the name of the strategy.
 	Strategy string
-	// Owners has a set for each member, be it empty, and for each other id that still owns partitions.
+	// Owners has a set, perhaps empty, for each member, and for each other id that still owns partitions.
 	Owners placement.Owners
 }
 
@@ -47,8 +46,7 @@ func (r *Row) Same(o *Row) bool {
 	return r.Count == o.Count && r.Strategy == o.Strategy && r.Owners.Equal(o.Owners)
 }
 
-// Members returns the ids among which partitions are divided, in ascending order: those that Owners lists. It does not know the number of
-// slots, so some may be at or above it.
+// Members returns the members, which are the ids in Owners, in ascending order. It does not know the number of slots, so some may be at or above it.
 func (r *Row) Members() []int {
 	if r == nil {
 		return nil
@@ -97,8 +95,7 @@ func checkPartitionCount(n int) error {
 	return nil
 }
 
-// validStrategy reports whether a name is one that stands in JSON and in an annotation as it is: lower-case letters,
-// digits and dashes, at most 63 of them.
+// validStrategy reports whether a name needs no escaping in JSON and in an annotation: lower-case letters, digits and dashes, at most 63 of them.
 func validStrategy(name string) bool {
 	const most = 63
 	return name != "" && len(name) <= most && !strings.ContainsFunc(name, func(c rune) bool {
@@ -106,28 +103,28 @@ func validStrategy(name string) bool {
 	})
 }
 
-// Never is the value of a time that never comes.
+// Never is the text for a time that never comes.
 const Never = "never"
 
 // DefaultFailoverAfter is how long the partitions of an id without a holder wait for its next holder.
 const DefaultFailoverAfter = 30 * time.Second
 
-// Wish is what the user's annotations say about partitions.
+// Wish is what the user's annotations request for partitions.
 type Wish struct {
-	// Count is the number of partitions, and HasCount says that there is such a number.
+	// Count is the number of partitions, valid if HasCount is true.
 	Count    int
 	HasCount bool
 	// Strategy is the name of a strategy, empty if there is none.
 	Strategy string
-	// FailoverAfter is how long partitions wait for the next holder of their id. It is negative if they wait for ever.
+	// FailoverAfter is how long partitions wait for the next holder of their id. If negative, they wait forever.
 	FailoverAfter time.Duration
-	// HasFailoverAfter says that the user has said so. Otherwise an id that no pod can take soon fails over at once with the strategy primary.
+	// HasFailoverAfter: the user has set FailoverAfter. Otherwise, with the strategy primary, an id that no pod can take soon fails over at once.
 	HasFailoverAfter bool
-	// GiveBackAfter is how long an id has to be held before it joins beside others, with the strategy primary. At once is 0.
+	// GiveBackAfter is how long an id must be held before it joins other members, with the strategy primary. 0 means at once.
 	GiveBackAfter time.Duration
-	// Target says which id is to own what, nil if nothing valid says so.
+	// Target is which id should own what, nil without a valid annotation.
 	Target placement.Owners
-	// Problems lists the values that make no sense. Those count as absent.
+	// Problems lists the invalid values, which are ignored.
 	Problems []ProblemError
 }
 

@@ -6,11 +6,11 @@ type State struct {
 	Slots Slots
 	// Handover names the requester of each requested slot.
 	Handover Slots
-	// Row is nil for a workload without partitions, or if what the owner says about them cannot be read.
+	// Row is nil for a workload without partitions, or if the owner's row is unreadable.
 	Row *Row
 }
 
-// Encode returns the annotations that store s. A writer must remove those of Keys that the result does not contain.
+// Encode returns the annotations that store s. A writer must remove those of Keys that are not in the result.
 func (s State) Encode() map[string]string {
 	out := map[string]string{Key: s.Slots.Encode()}
 	if len(s.Handover) > 0 {
@@ -22,11 +22,11 @@ func (s State) Encode() map[string]string {
 	return out
 }
 
-// ProblemError says which part of an annotation cannot be read.
+// ProblemError describes an unreadable part of an annotation.
 type ProblemError struct {
 	// Key is the annotation's key.
 	Key string
-	// Detail says what is wrong and quotes the offending part.
+	// Detail describes the problem and quotes the offending part.
 	Detail string
 }
 
@@ -35,15 +35,15 @@ func (p ProblemError) Error() string { return "annotation " + p.Key + ": " + p.D
 
 // Record is the result of reading an owner's annotations.
 type Record struct {
-	// State is the content. A part that cannot be read is empty.
+	// State is the content. An unreadable part is empty.
 	State State
-	// Present says that the owner has at least one of the annotations of Keys.
+	// Present: the owner has at least one of the annotations of Keys.
 	Present bool
-	// Problems lists the parts that could not be read.
+	// Problems lists the unreadable parts.
 	Problems []ProblemError
 }
 
-// Decode reads the annotations of an owner. It never fails: it lists in Problems what it could not read.
+// Decode reads the annotations of an owner. It never fails: Problems lists what is unreadable.
 func Decode(annotations map[string]string) Record {
 	r := Record{}
 	read := func(key string, parse func(string) error) {

@@ -10,17 +10,17 @@ const (
 	// AnnotationLimit is the number of bytes that Kubernetes allows for the keys and values of all annotations of
 	// one object (k8s.io/apimachinery, pkg/api/validation, TotalAnnotationSizeLimitB).
 	AnnotationLimit = 256 * 1024
-	// Reserve is the number of bytes that idalloc leaves free. A ReplicaSet gets its Deployment's annotations plus
-	// its own, so a Deployment that is full to the limit could not roll out any more.
+	// Reserve is the number of bytes that idalloc leaves free. A ReplicaSet gets its Deployment's annotations plus its own, so a full Deployment could not
+	// roll out any more.
 	Reserve = 4 * 1024
 	// SizeLimit bounds, in bytes, a write that adds entries or requests.
 	SizeLimit = AnnotationLimit - Reserve
-	// RepairLimit bounds, in bytes, a write that adds none: it restores a full assignment, or frees a slot. A ReplicaSet's own
-	// annotations fit into the rest; the largest of them, the history of its revisions, has up to 2,000 bytes.
+	// RepairLimit bounds, in bytes, a write that adds none: it restores a full assignment, or frees a slot. A ReplicaSet's own annotations fit into the
+	// rest; the largest of them, the history of its revisions, has up to 2,000 bytes.
 	RepairLimit = AnnotationLimit - Reserve*3/4
 )
 
-// TooLargeError says that a state does not fit into the owner's annotations. No part of the state was written.
+// TooLargeError means that a state does not fit into the owner's annotations. No part of the state was written.
 type TooLargeError struct {
 	// Size and Limit are in bytes, for all annotations of the owner together.
 	Size, Limit int
@@ -46,13 +46,13 @@ func Size(annotations map[string]string) int {
 	return n
 }
 
-// Room says how full an owner's annotations are. The zero value stands for an owner without annotations.
+// Room is how full an owner's annotations are. The zero value describes an owner without annotations.
 type Room struct {
-	// Others is the size of the annotations that are not idalloc's, and All the size of all, in bytes.
+	// Others is the size of the annotations of other programs, and All the size of all annotations, in bytes.
 	Others, All int
 }
 
-// RoomOn returns the room on an owner that has these annotations.
+// RoomOn returns the room on an owner with these annotations.
 func RoomOn(annotations map[string]string) Room {
 	r, ours := Room{All: Size(annotations)}, Keys()
 	for k, v := range annotations {
@@ -63,9 +63,8 @@ func RoomOn(annotations map[string]string) Room {
 	return r
 }
 
-// Check returns a *TooLargeError if s does not fit within limit (in bytes) beside the owner's other annotations. A state
-// that makes the annotations no larger than they are always fits, so that a slot can change hands even if another program
-// has filled the room beyond the limit.
+// Check returns a *TooLargeError if s and the owner's other annotations do not fit within limit (in bytes). A state that makes the annotations no larger
+// than they are always fits, so that a slot can change hands even if another program has filled the room beyond the limit.
 func (r Room) Check(s State, limit int) error {
 	size := r.Others + Size(s.Encode())
 	if size <= max(limit, r.All) {

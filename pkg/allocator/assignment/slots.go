@@ -50,12 +50,11 @@ func (s Slots) Encode() string {
 	return string(append(b, '}'))
 }
 
-// entryOverhead is the number of bytes of an entry beside its id and its name: four quotes, a colon, and a comma.
+// entryOverhead is the number of bytes of an entry in addition to its id and its name: four quotes, a colon, and a comma.
 const entryOverhead = 6
 
-// ParseSlots reads a flat JSON object from ids to names. It accepts any white space and key order. It is strict about
-// the rest: ids must be canonical decimals in [0, receipt.MaxID], names must be DNS names, and no id and no name may occur
-// twice. The error quotes the offending part.
+// ParseSlots reads a flat JSON object from ids to names. It accepts any white space and key order. Otherwise it is strict: ids must be canonical decimals
+// in [0, receipt.MaxID], names must be DNS names, and no id and no name may occur twice. The error quotes the offending part.
 func ParseSlots(text string) (Slots, error) {
 	if slots, ok := parseCanonical(text); ok {
 		return slots, nil
@@ -63,8 +62,8 @@ func ParseSlots(text string) (Slots, error) {
 	return parseAny(text)
 }
 
-// parseCanonical reads the form that Encode writes. Nearly every text that is ever read has it. The names are slices of
-// text, so there is no allocation for each entry. For any other text ok is false, and parseAny finds out what is wrong.
+// parseCanonical reads the form that Encode writes, which nearly all texts have. The names are slices of text, so there is no allocation for each entry.
+// For any other text ok is false, and parseAny finds out what is wrong.
 func parseCanonical(text string) (slots Slots, ok bool) {
 	rest, ok := strings.CutPrefix(text, "{")
 	if !ok {

@@ -4,7 +4,7 @@ import "time"
 
 // Times of strict mode.
 const (
-	// StopGrace is for how long work may go on after fence-after, while it is being stopped.
+	// StopGrace is how long work may continue after fence-after, while it is being stopped.
 	StopGrace = 10 * time.Second
 	// MaxFenceAfter is the longest fence-after.
 	MaxFenceAfter = time.Hour

@@ -1,7 +1,7 @@
 package assignment
 
-// Undone reports whether others have undone something of s, which was written last: is says something else of a pod than s does, and next changes that
-// again, be it in another way. The Row is not compared.
+// Undone reports whether others have undone part of s, the last written state: for some pod, is differs from s, and next changes that again, perhaps in
+// another way. The Row is not compared.
 func (s State) Undone(is, next State) bool {
 	if s.Slots == nil {
 		return false // nothing was written
@@ -10,7 +10,7 @@ func (s State) Undone(is, next State) bool {
 	again := func(name string) bool {
 		before, after := now[name], then[name]
 		if after.slot != 0 && before == (entry{asks: after.slot}) && was[name].slot != after.slot {
-			return false // it gets what it asks for, for the first time
+			return false // it gets what it asked for, for the first time
 		}
 		return was[name] != before && before != after
 	}
@@ -27,7 +27,7 @@ func (s State) Undone(is, next State) bool {
 	return false
 }
 
-// entry is what a state says of a pod, counted from 1: 0 is nothing.
+// entry is what a state has about a pod. Both count from 1: 0 is nothing.
 type entry struct{ slot, asks int }
 
 func (s State) entries() map[string]entry {

@@ -16,8 +16,7 @@ func Now() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Wait blocks until the clock shows at least until, or done is closed. If the machine is suspended at that time, Wait returns
-// when it resumes.
+// Wait blocks until the clock shows at least until, or done is closed. If the machine is suspended at that time, Wait returns when the machine resumes.
 func Wait(until time.Duration, done <-chan struct{}) {
 	timer, err := newTimer(until)
 	if err != nil {

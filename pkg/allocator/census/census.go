@@ -1,5 +1,5 @@
-// Package census finds out, for a plan, which pods of an owner live and what each of them locks. It writes nothing. Other programs may use it,
-// but its API may change with any version.
+// Package census finds out, for a plan, which pods of an owner live and what each of them locks. It writes nothing. Other programs may use it, but its API
+// may change with any version.
 package census
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner
-// before you call Survey, never after. It blocks for two lists, for a read of each pod's ReplicaSet that may come from another owner, and for one of
-// each ReplicaSet that may be another Deployment's. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
+// Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner before you call
+// Survey, never after. It blocks for two lists, plus a read of the ReplicaSet of each pod that may come from another owner, and of each ReplicaSet that may
+// belong to another Deployment. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.Pod, error) {
 	seen, metas := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
 	for _, selector := range Selectors(owner) {
@@ -28,7 +28,7 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 			if seen[meta.Name].UID == string(meta.UID) {
 				return
 			}
-			pod, _ := PodOf(owner, meta, selector == owner.Selector) // a receipt that cannot be read locks
+			pod, _ := PodOf(owner, meta, selector == owner.Selector) // an unreadable receipt locks
 			seen[meta.Name] = pod
 			delete(metas, meta.Name)
 			if pod.Former.State == receipt.Locks || pod.Owned && pod.Receipt.Locked() && suspect(owner, meta) {
@@ -39,7 +39,7 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 			return nil, err
 		}
 	}
-	pods, anothers := make([]proposal.Pod, 0, len(seen)), map[string]bool{} // the latter by controller
+	pods, anothers := make([]proposal.Pod, 0, len(seen)), map[string]bool{} // anothers is by controller
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		pod := seen[name]
 		switch meta := metas[pod.Name]; {
@@ -64,7 +64,7 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 	return pods, nil
 }
 
-// moves reports whether a pod that locks a slot of another owner belongs to this one now.
+// moves reports whether a pod that locks a slot of another owner now belongs to this one.
 func moves(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) (bool, error) {
 	switch controller := metav1.GetControllerOfNoCopy(pod); {
 	case controller == nil:
@@ -81,8 +81,8 @@ func moves(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.P
 	return err == nil && ref == owner.Ref, err
 }
 
-// suspect reports whether a pod has a controller that is not the owner's by its name. A Deployment gives its ReplicaSets its own name with the hash
-// behind it that their pods have as a label, and may have adopted others. A pod without a controller may be about to be adopted.
+// suspect reports whether a pod's controller does not belong to the owner by its name. A Deployment names its ReplicaSets after itself plus the hash that
+// their pods have as a label, but may also have adopted others. A pod without a controller may be about to be adopted.
 func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	switch {
@@ -94,8 +94,8 @@ func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 	return !owner.Names(controller)
 }
 
-// another reports whether a suspect pod is another owner's. It returns false if that cannot be known, and while nothing controls the pod's
-// ReplicaSet, because a Deployment may be about to adopt it.
+// another reports whether a suspect pod belongs to another owner. It returns false if that is unknown, and while the pod's ReplicaSet has no controller,
+// because a Deployment may be about to adopt it.
 func another(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 	if !owner.Rolls() || !store.IsReplicaSet(metav1.GetControllerOfNoCopy(pod)) {
 		return true
@@ -104,14 +104,13 @@ func another(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1
 	return errors.Is(err, watch.ErrUnknownOwner) || err == nil && ref.Rolls() && ref != owner.Ref
 }
 
-// Selectors returns the label selectors for the pods that matter to a plan: the owner's pods, and those with a lock, which may have been
-// relabelled.
+// Selectors returns the label selectors for the pods that matter to a plan: the owner's pods, and those with a lock, which may have been relabelled.
 func Selectors(owner store.Owner) []string {
 	return []string{owner.Selector, assignment.HoldersSelector(owner.String())}
 }
 
-// PodOf returns what a plan needs to know about a live pod. owned says that the owner's selector matches it. The error says what is wrong with
-// the receipt. The returned pod is valid in any case. If it has Former, it may have Moved.
+// PodOf returns what a plan needs to know about a live pod. owned is true if the owner's selector matches it. The error describes what is wrong with the
+// receipt; the returned pod is valid in any case. If it has Former, it may have Moved.
 func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, error) {
 	pod := proposal.Pod{
 		Name: meta.GetName(), UID: string(meta.GetUID()), Created: meta.GetCreationTimestamp().Time, Owned: owned, Ordinal: proposal.NoOrdinal,

@@ -1,4 +1,4 @@
-// Package central is the source of an agent: idalloc-controller reads the owner, plans, and writes on the pod what it proposes and confirms.
+// Package central is the source of an agent: idalloc-controller reads the owner, plans, and writes its proposals and confirmations on the pod.
 package central
 
 import (
@@ -22,24 +22,24 @@ import (
 // controller is the program that proposes and confirms.
 const controller = "idalloc-controller"
 
-// Central is the controller as one agent knows it.
+// Central holds what one agent knows from the controller.
 type Central struct {
 	o source.Options
 	// told is the newest proposal.
 	told  receipt.Proposal
 	state state
-	// left is what an earlier process of the pod published, until this one's own claim replaces it.
+	// left is what an earlier process of the pod published, until this process's own claim replaces it.
 	left identity.Identity
 	// mayWrite: the admission policy permits a receipt for the owner.
 	mayWrite bool
-	// asker is the pod that asks for the slot, empty if none does since the receipt locked one.
+	// asker is the pod that asks for the slot. It is empty if none has asked since the receipt last locked a slot.
 	asker string
-	// leases are those to delete when turn has come.
+	// leases are the Leases to delete at turn.
 	leases lease.Leftovers
 	turn   time.Time
 }
 
-// state says what the controller has said.
+// state is what the controller has proposed so far.
 type state int
 
 const (
@@ -53,7 +53,7 @@ const (
 
 var _ source.Source = (*Central)(nil)
 
-// New returns a source that has heard nothing.
+// New returns a source without news.
 func New(o source.Options) *Central { return &Central{o: o} }
 
 // Resolve returns the owner that the controller named.
@@ -64,8 +64,8 @@ func (c *Central) Resolve(_ context.Context, pod *metav1.PartialObjectMetadata, 
 	return store.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, Namespace: c.o.Namespace}, nil
 }
 
-// says returns what the controller says on the pod. If another program removed that, a process that starts uses what the one before it published: the owner of
-// the lock on the pod, and its count. All else is in the receipt.
+// says returns what the controller wrote on the pod. If another program removed that, a new process uses what its predecessor published: the owner of the
+// lock on the pod, and its count. The rest is in the receipt.
 func (c *Central) says(pod *metav1.PartialObjectMetadata) (told receipt.Proposal, ok bool) {
 	told, ok = receipt.ProposalOf(pod)
 	if r, _ := receipt.Of(pod, c.left.Owner.String()); !ok && c.state == unread && r.State == receipt.Locks {
@@ -74,7 +74,7 @@ func (c *Central) says(pod *metav1.PartialObjectMetadata) (told receipt.Proposal
 	return told, ok
 }
 
-// Heard reads what the controller says on the pod now. What it said last holds if it says nothing.
+// Heard reads what the controller says on the pod now. If that is missing, the last proposal holds.
 func (c *Central) Heard(pod *metav1.PartialObjectMetadata) *receipt.Confirmed {
 	s := c.o.Process.State()
 	c.mayWrite = mayWrite(pod, s.Owner)
@@ -98,15 +98,16 @@ func (c *Central) Heard(pod *metav1.PartialObjectMetadata) *receipt.Confirmed {
 	return told.Confirmed
 }
 
-// mayWrite reports whether the admission policy permits an agent to write a receipt for this owner: the controller names that, or the receipt on the pod does.
+// mayWrite reports whether the admission policy permits an agent to write a receipt for this owner: the controller names it, or the receipt on the pod
+// does.
 func mayWrite(pod *metav1.PartialObjectMetadata, owner store.Ref) bool {
 	told, _ := receipt.ProposalOf(pod)
 	r, _ := receipt.Anywhere(pod)
 	return owner.Name != "" && (told.Owner.String() == owner.String() || r.Owner == owner.String())
 }
 
-// keeps reports whether the process keeps what it works on although the controller names another owner: that one proposes the same, or nothing so far, and no
-// pod asks for the slot. So a workload that is deleted without its pods, and made again, stops no work.
+// keeps reports whether the process keeps its work although the controller names another owner: the new owner proposes the same or nothing so far, and no
+// pod asks for the slot. So no work stops if a workload is deleted without its pods and made again.
 func (c *Central) keeps(l duty.LockState) bool {
 	told, has := c.told, l.Lock.Share
 	same := told.Share.ID == has.ID && (!c.o.Divides || told.Share.Of == 0 || told.Share.Partitions.Minus(told.Yield).Equal(has.Partitions))
@@ -116,13 +117,13 @@ func (c *Central) keeps(l duty.LockState) bool {
 // See returns what the controller proposes.
 func (c *Central) See(known *duty.Known) duty.View {
 	s, told := c.o.Process.State(), c.told
-	known.Turn, known.Show = c.turn, c.state == seen && told.Share.Empty() // one plan is to serve all that run
+	known.Turn, known.Show = c.turn, c.state == seen && told.Share.Empty() // one plan should serve all pods that run
 	v := duty.View{Gone: c.state != seen, Leaves: c.state == other && !c.keeps(s.Locks), Count: told.Count, Propose: receipt.Nothing()}
 	if v.Gone {
 		return v
 	}
 	v.Propose, v.Yield = told.Share, told.Yield
-	v.Propose.Partitions = v.Propose.Partitions.Minus(v.Yield) // by now they may be another pod's: the controller does not repeat what the pod has unlocked
+	v.Propose.Partitions = v.Propose.Partitions.Minus(v.Yield) // they may belong to another pod now: the controller does not repeat what the pod has unlocked
 	if !c.o.Divides || s.Pauses {
 		v.Propose.Of, v.Propose.Partitions = 0, placement.Set{}
 	}
@@ -133,7 +134,7 @@ func (c *Central) See(known *duty.Known) duty.View {
 	return v
 }
 
-// Facts returns what the controller said last. An agent writes no Events, because its account has no right to.
+// Facts returns what the controller said last. An agent writes no Events, because its account lacks the permission.
 func (c *Central) Facts() source.Facts {
 	known := c.state == seen
 	return source.Facts{
@@ -143,7 +144,7 @@ func (c *Central) Facts() source.Facts {
 	}
 }
 
-// Reason says what the pod waits for.
+// Reason explains what the pod waits for.
 func (c *Central) Reason(lease string) source.Reason {
 	told, ref := c.told, c.o.Process.State().Owner
 	switch {
@@ -157,7 +158,7 @@ func (c *Central) Reason(lease string) source.Reason {
 	return source.Reason{Text: fmt.Sprintf("idalloc-controller to propose one of the %d slots of %s (%s): kubectl idalloc explain says more", told.Count, ref, told.Why)}
 }
 
-// Consider gives the process its turn when Leases are to be deleted. It plans nothing else.
+// Consider sets the process's turn when Leases should be deleted. The process plans nothing else.
 func (c *Central) Consider() {
 	s, now := c.o.Process.State(), c.o.Clock.Now()
 	c.turn = time.Time{}
@@ -166,33 +167,33 @@ func (c *Central) Consider() {
 	}
 }
 
-// clearsAt is when this holder deletes Leases. It does not know which ids below its own have holders, and counts all.
+// clearsAt returns when this holder deletes Leases. It does not know which lower ids have holders, and counts all.
 func (c *Central) clearsAt(s source.State) time.Time { return c.leases.At(s.Locks.Lock.Share.ID) }
 
-// Plan deletes the Leases of slots that the owner does not have any more.
+// Plan deletes the Leases of slots that the owner no longer has.
 func (c *Central) Plan(ctx context.Context) (source.Outcome, error) {
 	c.turn = time.Time{}
 	return source.Outcome{}, c.leases.Delete(ctx, c.o.Lease, c.told.Count, c.o.Clock.Now)
 }
 
-// Alarm is when Leases are to be deleted.
+// Alarm returns when Leases should be deleted.
 func (c *Central) Alarm(now time.Time) time.Time {
 	return pace.Soonest(now, c.clearsAt(c.o.Process.State()))
 }
 
-// Listen watches the pod, which has all that the controller says.
+// Listen watches the pod, which carries everything that the controller says.
 func (c *Central) Listen(duty.Duty) { c.o.Contact.WatchOnlyPod() }
 
-// Shared reports what the controller says.
+// Shared returns what the controller says.
 func (c *Central) Shared() bool { return c.told.Shared }
 
-// MadeRoom reports what the controller says.
+// MadeRoom returns what the controller says.
 func (c *Central) MadeRoom(context.Context) (bool, error) { return c.told.MadeRoom, nil }
 
-// Took forgets the earlier process.
+// Took forgets what the earlier process published.
 func (c *Central) Took() { c.left = identity.Identity{} }
 
-// Gave forgets who asked, and the earlier process.
+// Gave forgets the requester, and what the earlier process published.
 func (c *Central) Gave() { c.asker, c.left = "", identity.Identity{} }
 
 // Hear does nothing: the agent watches nothing but its pod.

@@ -19,9 +19,9 @@ import (
 type Options struct {
 	Store *store.Store
 	Pod   string
-	// Stale is told when contact is lost (true) and when it is found.
+	// Stale is called with true when contact is lost, and with false when it is restored.
 	Stale func(bool)
-	// Happened is told of events.
+	// Happened receives the events.
 	Happened func(event.Event)
 }
 
@@ -32,20 +32,20 @@ type Contact struct {
 	ref store.Ref
 	// wake gets a value when a stream, or a goroutine of this process, has news.
 	wake chan struct{}
-	// owner and self are nil until they are watched. alone: nothing but self ever is.
+	// owner and self are nil until they are watched. alone: self is the only watch.
 	owner *watch.OwnerStream
 	self  *watch.PodStream
 	alone bool
-	// streams is the context of both, and running are goroutines that end with it.
+	// streams is the context of both. running are goroutines that end with it.
 	streams context.Context //nolint:containedctx // set by Begin
 	running sync.WaitGroup
-	// stale is what Options.Stale was told last.
+	// stale is the last value passed to Options.Stale.
 	stale   bool
 	refused refusal
 	failing string    // the error that is being repeated, as last logged
 	said    time.Time // when it was logged
 	silent  bool      // the last request had no answer, or one that refuses the credentials
-	refuses bool      // renewals of the own Lease have such an answer
+	refuses bool      // renewals of this pod's Lease have such an answer
 	// unrenewed: the API server refuses the content of renewals.
 	unrenewed bool
 	since     atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
@@ -56,12 +56,12 @@ func New(o Options, log logr.Logger) *Contact {
 	return &Contact{o: o, log: log, wake: make(chan struct{}, 1)}
 }
 
-// Begin says which owner is meant, and which context ends the watches and the goroutines.
+// Begin sets the owner, and the context that ends the watches and the goroutines.
 func (c *Contact) Begin(ctx context.Context, ref store.Ref, log logr.Logger) {
 	c.streams, c.ref, c.alone, c.log, c.owner, c.self = ctx, ref, false, log, nil, nil
 }
 
-// main is the watch that tells whether there is contact, nil before it runs.
+// main returns the watch that determines whether there is contact, nil before it runs.
 func (c *Contact) main() interface{ Stale() (time.Time, error) } {
 	switch {
 	case c.owner != nil:
@@ -72,7 +72,7 @@ func (c *Contact) main() interface{ Stale() (time.Time, error) } {
 	return nil
 }
 
-// End blocks until the watches and the goroutines have ended. The context of Begin has ended.
+// End blocks until the watches and the goroutines have ended. Call it after the context of Begin has ended.
 func (c *Contact) End() {
 	if c.owner != nil {
 		<-c.owner.Done()
@@ -84,16 +84,16 @@ func (c *Contact) End() {
 	c.AtRest()
 }
 
-// Streams is the context of Begin.
+// Streams returns the context of Begin.
 func (c *Contact) Streams() context.Context { return c.streams }
 
-// Go starts a goroutine, with the context of Begin. End waits for it.
+// Go starts a goroutine with the context of Begin. End waits for it.
 func (c *Contact) Go(f func(context.Context)) { c.running.Go(func() { f(c.streams) }) }
 
-// Wake gets a value when there is news.
+// Wake returns a channel that gets a value when there is news.
 func (c *Contact) Wake() chan struct{} { return c.wake }
 
-// Ring sends such a value. It does not block.
+// Ring signals Wake. It does not block.
 func (c *Contact) Ring() {
 	select {
 	case c.wake <- struct{}{}:
@@ -117,16 +117,16 @@ func (c *Contact) WatchPod() {
 	}
 }
 
-// WatchOnlyPod is WatchPod for a process that watches nothing else, so that this watch tells whether there is contact.
+// WatchOnlyPod is WatchPod for a process that watches nothing else, so that this watch determines whether there is contact.
 func (c *Contact) WatchOnlyPod() {
 	c.alone = true
 	c.WatchPod()
 }
 
-// Owner is the watch of the owner, nil if there is none.
+// Owner returns the watch of the owner, nil if there is none.
 func (c *Contact) Owner() *watch.OwnerStream { return c.owner }
 
-// Pod is the watch of the process's own pod, nil before it has the pod.
+// Pod returns the watch of the process's own pod, nil before it has the pod.
 func (c *Contact) Pod() *watch.PodStream {
 	if c.self == nil || !c.self.Synced() {
 		return nil
@@ -134,13 +134,13 @@ func (c *Contact) Pod() *watch.PodStream {
 	return c.self
 }
 
-// UpToDate reports whether the watch of the owner may be relied on.
+// UpToDate reports whether the watch of the owner is reliable now.
 func (c *Contact) UpToDate() bool { return c.owner != nil && c.owner.Synced() && !c.stale }
 
 // Away reports whether contact is lost.
 func (c *Contact) Away() bool { return c.stale }
 
-// Healthy returns an error if the loop has been at one thing for too long. It may be called from any goroutine.
+// Healthy returns an error if the loop has been busy with one thing for too long. It may be called from any goroutine.
 func (c *Contact) Healthy() error {
 	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
 	since := c.since.Load()
@@ -150,8 +150,8 @@ func (c *Contact) Healthy() error {
 	return nil
 }
 
-// Busy says that the loop works on something, and AtRest that it waits.
+// Busy records that the loop works on something.
 func (c *Contact) Busy() { c.since.Store(c.o.Store.Clock.Now().UnixMilli()) }
 
-// AtRest says that the loop waits.
+// AtRest records that the loop waits.
 func (c *Contact) AtRest() { c.since.Store(0) }

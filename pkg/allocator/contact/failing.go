@@ -11,13 +11,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// Failing is the error that is being repeated, empty if there is none.
+// Failing returns the error of the request that is being repeated, empty if there is none.
 func (c *Contact) Failing() string { return c.failing }
 
-// Succeeded says that a request was answered as it should be.
+// Succeeded records that a request was answered properly.
 func (c *Contact) Succeeded() { c.failing, c.silent = "", false }
 
-// Answered tells that contact is found, if it was lost before there was a watch.
+// Answered reports restored contact, if it was lost before there was a watch.
 func (c *Contact) Answered() {
 	if c.stale && c.main() == nil {
 		c.setStale(false)
@@ -25,7 +25,7 @@ func (c *Contact) Answered() {
 	}
 }
 
-// Renewals takes in why the API server refuses each renewal of the own Lease, nil if it does not. If it refuses the credentials, contact is lost,
+// Renewals records why the API server refuses the renewals of this pod's Lease, nil if it does not. If it refuses the credentials, contact is lost,
 // although a watch may last for minutes after that.
 func (c *Contact) Renewals(why error) {
 	if c.refuses = store.NoContact(why); c.refuses && !c.stale {
@@ -38,8 +38,8 @@ func (c *Contact) Renewals(why error) {
 	}
 }
 
-// NoteStale tells when the watch of the owner, or the only one, loses contact and finds it. It has not found it as long as a request
-// or a renewal has no answer.
+// NoteStale reports when the watch of the owner, or the only watch, loses contact and restores it. Contact is not restored while a request or a renewal has
+// no answer.
 func (c *Contact) NoteStale() {
 	stream := c.main()
 	if stream == nil {
@@ -64,13 +64,14 @@ func (c *Contact) setStale(stale bool) {
 	}
 }
 
-// Failed takes in that a request failed. It returns the error if repeating the request does not help.
+// Failed records a failed request. It returns the error if a retry does not help.
 func (c *Contact) Failed(err error) error {
 	c.silent = store.NoContact(err)
 	switch {
 	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused), errors.Is(err, receipt.ErrNoToken):
 		if c.failing != err.Error() {
-			// Log: an error: the API server refuses a write, or accepted one and does not have what was written. Who has an id keeps it, but not without a Lease in strict mode.
+			// Log: an error: the API server refuses a write, or accepted one but stored something else. A pod that has an id keeps it, but in strict mode
+			// not without a Lease.
 			// Do: look for an admission webhook or policy that refuses or changes idalloc's annotations or labels.
 			c.log.Error(err, "a write was refused, or did not last; it is written again later")
 		}
@@ -85,10 +86,10 @@ func (c *Contact) Failed(err error) error {
 	return nil
 }
 
-// sayAgain is how long a process that may do nothing else repeats a request before it says so again.
+// sayAgain is the interval at which a process that can only repeat a request logs that again.
 const sayAgain = time.Minute
 
-// unreachable notes an error that is being repeated.
+// unreachable records an error of a request that is being repeated.
 func (c *Contact) unreachable(err error) {
 	now, what := c.o.Store.Clock.Now(), err.Error()
 	said := what == c.failing && now.Sub(c.said) < sayAgain
@@ -104,8 +105,9 @@ func (c *Contact) unreachable(err error) {
 		// Do: see [every pod is stuck at exit code 4](operations.md#every-pod-is-stuck-at-exit-code-4-or-at-forbidden).
 		c.log.Error(err, "a request is forbidden and will be repeated")
 	default:
-		// Log: the API server did not answer, is overloaded, or does not accept the credentials. A pod says it again each minute.
-		// Do: check the API server if this lasts. For credentials see [a service account that was made again](outages.md#a-service-account-was-deleted-and-made-again).
+		// Log: the API server did not answer, is overloaded, or does not accept the credentials. The pod logs it again each minute.
+		// Do: check the API server if this lasts. For credentials see [a service account that was made
+		// again](outages.md#a-service-account-was-deleted-and-made-again).
 		c.log.Info("a request failed and will be repeated", "reason", what)
 	}
 	if c.silent {
@@ -113,7 +115,7 @@ func (c *Contact) unreachable(err error) {
 	}
 }
 
-// Lost says that contact is lost, which the log says. It is found again when a request is answered.
+// Lost logs that contact is lost. It is restored when a request is answered.
 func (c *Contact) Lost(why error) {
 	if c.silent = true; !c.stale {
 		c.setStale(true)
@@ -122,8 +124,7 @@ func (c *Contact) Lost(why error) {
 }
 
 const (
-	// forbiddenGrace is how long a refusal may be a mistake: an API server that has just started refuses everything until it has read its
-	// roles.
+	// forbiddenGrace is how long a refusal may be a mistake: an API server that has just started refuses everything until it has read its roles.
 	forbiddenGrace = 5 * time.Second
 	// doubted is how often the same request must be refused before the refusal counts.
 	doubted = 3
@@ -136,7 +137,7 @@ type refusal struct {
 	times       int
 }
 
-// temporary reports whether repeating may help.
+// temporary reports whether a retry may help.
 func (c *Contact) temporary(err error) bool {
 	var forbidden *store.ForbiddenError
 	if !errors.As(err, &forbidden) {
@@ -151,8 +152,8 @@ func (c *Contact) temporary(err error) bool {
 	return c.refused.times < doubted || now.Sub(c.refused.since) < forbiddenGrace
 }
 
-// Denied returns the error of a watch that RBAC does not permit. Without the watch a waiter would sleep, and a holder would not learn
-// that its id is gone.
+// Denied returns the error of a watch that RBAC does not permit. Without the watch a waiter would sleep forever, and a holder would not learn that its id
+// is gone.
 func (c *Contact) Denied() error {
 	if c.owner != nil {
 		if d := c.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
@@ -167,8 +168,8 @@ func (c *Contact) Denied() error {
 	return nil
 }
 
-// deny takes in the refusals of a stream that have lasted. A stream waits for up to half a minute between two tries, so that they would look
-// like the beginnings of several episodes.
+// deny records refusals of a stream that have lasted. A stream waits up to half a minute between two tries, so they would otherwise look like several new
+// episodes.
 func (c *Contact) deny(d watch.Denial, err *store.ForbiddenError) error {
 	c.refused = refusal{what: err.Verb + " " + err.Resource, since: d.First, last: d.Last, times: doubted}
 	return err

@@ -6,17 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// readAgain is how often a process reads what its stream does not know.
+// readAgain is the interval at which a process reads what its stream does not show.
 const readAgain = 10 * time.Second
 
-// Lag is that of a stream that does not know what the newest read has found. The object is read again only when the stream says something else, or
-// after a while.
+// Lag limits reads of an object whose stream lags behind the newest read. The object is read again only when the stream changes, or after readAgain.
 type Lag struct {
 	says  string
 	until time.Time
 }
 
-// Asks reports whether to read the object because of what the stream says now.
+// Asks reports whether to read the object because of the stream's present state.
 func (l *Lag) Asks(says string, now time.Time) bool {
 	if l.says == says && now.Before(l.until) {
 		return false
@@ -25,10 +24,10 @@ func (l *Lag) Asks(says string, now time.Time) bool {
 	return true
 }
 
-// Until is when to read the object again, whatever the stream says.
+// Until returns when to read the object again, even if the stream does not change.
 func (l *Lag) Until() time.Time { return l.until }
 
-// Newer reports whether version a is later than b, or b is not known. Versions that cannot be compared count as newer.
+// Newer reports whether version a is later than b, or b is unknown. Versions that cannot be compared count as newer.
 func Newer(a, b string) bool {
 	if b == "" {
 		return true

@@ -5,17 +5,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Lock is what a receipt says.
+// Lock is the content of a receipt.
 type Lock struct {
 	State receipt.State
-	// Share is what it locks, Nothing unless State is Locks.
+	// Share is what the receipt locks, Nothing unless State is Locks.
 	Share receipt.Share
-	// Held is the part of Share on which T3 has let the pod work, as the receipt says. Any other pod that locks it came later. The lock of a strict pod
-	// has none, because it may have ended with the Lease.
+	// Held is the noted part of Share, on which T3 has let the pod work. Any other pod that locks it came later. The lock of a strict pod notes nothing,
+	// because it may have ended with the Lease.
 	Held Held
 }
 
-// LockOf returns what a receipt says.
+// LockOf returns the lock in a receipt.
 func LockOf(r receipt.Receipt) Lock {
 	l := Lock{State: r.State, Share: r.Share, Held: Held{Slot: r.Token > 0}}
 	for _, s := range r.Tokens {
@@ -24,17 +24,16 @@ func LockOf(r receipt.Receipt) Lock {
 	return l
 }
 
-// Held is what a lock says that its pod holds.
+// Held is the part of a lock that its pod has noted as held.
 type Held struct {
 	Slot       bool
 	Partitions placement.Set
 }
 
-// within reports whether i says as much.
+// within reports whether i notes at least as much as h.
 func (h Held) within(i Held) bool { return (i.Slot || !h.Slot) && h.Partitions.Subset(i.Partitions) }
 
-// Blocks returns the part of mine that the other lock denies to this pod. If only mine notes that its pod holds a thing, the other one came later, and
-// gives way.
+// Blocks returns the part of mine that the other lock denies to this pod. If only mine notes a thing as held, the other pod came later and gives way.
 func (other Lock) Blocks(mine Lock) (o Others) {
 	switch other.State {
 	case receipt.Unreadable:
@@ -48,28 +47,28 @@ func (other Lock) Blocks(mine Lock) (o Others) {
 	return o
 }
 
-// Others is what other pods lock of a share.
+// Others is the part of a share that other pods lock.
 type Others struct {
 	Slot       bool
 	Partitions placement.Set
 }
 
-// And returns what either says.
+// And returns the union of o and p.
 func (o Others) And(p Others) Others {
 	return Others{Slot: o.Slot || p.Slot, Partitions: o.Partitions.Union(p.Partitions)}
 }
 
-// Any reports whether other pods lock anything of it.
+// Any reports whether other pods lock any part of the share.
 func (o Others) Any() bool { return o.Slot || !o.Partitions.Empty() }
 
-// Desired is what the process should do, by any read of the owner, old or new. An old one costs time and is never unsafe.
+// Desired is what the process should do, according to any read of the owner, old or new. An old read costs time but is never unsafe.
 type Desired struct {
-	// Give: give the slot up. It is above the count, a newer pod asks for it, the pod ends, or its owner is another one.
+	// Give: give the slot up, because it is at or above the count, a newer pod asks for it, the process ends, or the pod has another owner.
 	Give bool
-	// Propose is the slot that the map proposes to the pod, with the partitions that the row proposes to that id; Nothing if there is none.
-	// A slot at or above the count is not proposed.
+	// Propose is the slot that the map proposes to the pod, with the partitions that the row proposes to that id; Nothing if there is none. A slot at or
+	// above the count is not proposed.
 	Propose receipt.Share
-	// Yield has the partitions that go to other ids.
+	// Yield has the partitions that should go to other ids.
 	Yield placement.Set
 	// WaitAgain: a pod that gave its slot up may wait for another one.
 	WaitAgain bool
@@ -87,7 +86,7 @@ type Do int
 const (
 	// Rest waits until something changes.
 	Rest Do = iota
-	// ReadPod reads the own pod, because its receipt may have changed.
+	// ReadPod reads this pod, because its receipt may have changed.
 	ReadPod
 	// Secure updates this pod's Lease to cover Duty.Share, or releases it if Share is Nothing (strict mode).
 	Secure
@@ -101,13 +100,13 @@ const (
 	Begin
 	// Stop tells the work to stop, except for that on Duty.Share, and does not wait.
 	Stop
-	// CallOff ends the stop of Duty.Part, because that need not stop any more. It may have stopped by then.
+	// CallOff calls off the stop of Duty.Part, because that work need not stop any more. It may have stopped already.
 	CallOff
 	// ReadOwner reads the owner.
 	ReadOwner
-	// Judge finds out whether the pod that asks for the slot should have it.
+	// Judge finds out whether the requester should have the slot.
 	Judge
-	// Plan reads the owner, lists the pods, and writes who should have what. It is the one step of several requests.
+	// Plan reads the owner, lists the pods, and writes who should have what. It is the only step with several requests.
 	Plan
 )
 
@@ -117,11 +116,11 @@ type Duty struct {
 	Lock  Lock
 	Share receipt.Share
 	Part  Part
-	// Why says why a process rests.
+	// Why is the reason to rest.
 	Why Why
 }
 
-// Step returns what the process does next about its locks. Rest: nothing.
+// Step returns the next step for the locks, or Rest if there is none.
 func Step(t LockState, w Desired) Duty {
 	want := t.want(w)
 	keep := want.Within(t.Lock.Share)
@@ -135,7 +134,7 @@ func Step(t LockState, w Desired) Duty {
 		return Duty{Do: Stop, Share: t.Working.Within(keep)}
 	case t.Stopping.All && (t.Working.Empty() || !want.Empty()), t.Lock.State != receipt.Locks && !t.Working.Empty():
 		return Duty{Do: Rest, Why: WorkStops}
-	case t.Lock.State == receipt.Unreadable: // another writer wrote it
+	case t.Lock.State == receipt.Unreadable: // another program wrote it
 		return Duty{Do: Write, Lock: waiting()}
 	case t.Lock.State != receipt.Locks:
 		return t.wait(w)
@@ -155,19 +154,19 @@ func Step(t LockState, w Desired) Duty {
 	return t.hold(want, w.Note)
 }
 
-// stopsNow reports whether to tell this part of the work to stop now. A process that resumes waits with that until T3 has let the rest continue: before
-// T3 it has no token for the rest.
+// stopsNow reports whether this part of the work should stop now. A process that resumes waits until T3 has let the rest continue, because before T3 it has
+// no token for the rest.
 func (t LockState) stopsNow(part Part) bool {
 	return !part.Empty() && (part.All || t.Unbroken || t.Continues())
 }
 
-// Continues reports whether T3 has let the work under the lock continue, except for that on what others lock.
+// Continues reports whether T3 has let the work under the lock continue, except for work on what others lock.
 func (t LockState) Continues() bool {
 	return t.Renewed && t.Listed && (t.Surveyed || !t.Strict) && !t.Others.Slot && (!t.Doubts || !t.Others.Any())
 }
 
-// want is the part of its lock that the pod should keep, Nothing if it should give the slot up. What other pods also lock does not belong to it, unless
-// they may withdraw.
+// want returns the part of its lock that the pod should keep, Nothing if it should give the slot up. It excludes what other pods also lock, unless those
+// pods may withdraw.
 func (t LockState) want(w Desired) receipt.Share {
 	want, others := t.Lock.Share, t.Others
 	if t.Doubts {
@@ -187,7 +186,7 @@ func (t LockState) want(w Desired) receipt.Share {
 	return want
 }
 
-// wait is for a pod that locks nothing. No work is under way.
+// wait returns the next step of a pod that locks nothing. No work is under way.
 func (t LockState) wait(w Desired) Duty {
 	take := t.Lock.State != receipt.GaveUp && !w.Give && !w.Propose.Empty()
 	switch {
@@ -196,7 +195,7 @@ func (t LockState) wait(w Desired) Duty {
 	case take:
 		return Duty{Do: Write, Lock: t.locks(w.Propose)}
 	case w.Ends && (t.Late || !w.Propose.Empty() && t.Lock.State != receipt.GaveUp):
-		return Duty{Do: Write, Lock: gaveUp()} // what arrives late comes to nothing
+		return Duty{Do: Write, Lock: gaveUp()} // a late proposal then has no effect
 	case !t.Lease.Empty():
 		return t.secure(receipt.Nothing())
 	case t.Lock.State == receipt.GaveUp && w.WaitAgain, t.Lock.State == receipt.None && w.Show:
@@ -209,7 +208,7 @@ func waiting() Lock { return Lock{State: receipt.Waits, Share: receipt.Nothing()
 
 func gaveUp() Lock { return Lock{State: receipt.GaveUp, Share: receipt.Nothing()} }
 
-// locks is a lock of the share that notes which part the pod holds: what it works on after T3, and before T3 what the present lock notes.
+// locks returns a lock of the share, with a note of what the pod holds: after T3 what it works on, before T3 what the present lock notes.
 func (t LockState) locks(share receipt.Share) Lock {
 	l := Lock{State: receipt.Locks, Share: share}
 	if t.Strict || t.Lock.Share.ID != share.ID {
@@ -222,7 +221,7 @@ func (t LockState) locks(share receipt.Share) Lock {
 	return l
 }
 
-// secure has the own Lease say what the share has. The Lease of another slot goes first.
+// secure updates this pod's Lease to cover the share. A Lease of another slot is released first.
 func (t LockState) secure(share receipt.Share) Duty {
 	if !t.Lease.Empty() && t.Lease.ID != share.ID {
 		share = receipt.Nothing()
@@ -230,8 +229,8 @@ func (t LockState) secure(share receipt.Share) Duty {
 	return Duty{Do: Secure, Share: share}
 }
 
-// leave lets the slot go, once the work has stopped. Other ids get before that what has stopped already and is to be theirs. When the pod gives
-// the slot, the Lease goes first, so that the next pod finds it free.
+// leave lets the slot go after the work has stopped. Partitions whose work has stopped go to other ids before that. When the pod gives the slot, it first
+// releases the Lease, so that the next pod finds it free.
 func (t LockState) leave(w Desired) Duty {
 	rest := t.Lock.Share
 	rest.Partitions = rest.Partitions.Minus(w.Yield.Minus(t.Working.Partitions))
@@ -248,8 +247,8 @@ func (t LockState) leave(w Desired) Duty {
 	return Duty{Do: Write, Lock: gaveUp()}
 }
 
-// hold is for a pod that has what its receipt locks. It locks what it is to have and what it still works on. Work begins only where none is
-// to stop.
+// hold returns the next step of a pod that has what its receipt locks. It locks what it should have and what it still works on. Work begins only on
+// partitions where none has to stop.
 func (t LockState) hold(want receipt.Share, note bool) Duty {
 	mine, lock, works := t.Lock.Share, want, t.Working
 	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
@@ -257,10 +256,10 @@ func (t LockState) hold(want receipt.Share, note bool) Duty {
 	works.Partitions = works.Partitions.Intersect(mine.Partitions)
 	begin.Partitions = lock.Partitions.Intersect(mine.Partitions).Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
 	switch {
-	case !works.Equal(begin): // before it takes more: others may lock that each time
+	case !works.Equal(begin): // before it takes more, because others may lock that each time
 		return Duty{Do: Begin, Share: begin}
 	case !lock.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, lock)):
-		return t.secure(both(mine, lock)) // the receipt locks the one until it locks the other
+		return t.secure(both(mine, lock)) // the receipt locks the old share until it locks the new one
 	case !lock.Equal(mine):
 		return Duty{Do: Write, Lock: t.locks(lock)}
 	case t.Strict && !t.Lease.Equal(mine):
@@ -273,7 +272,7 @@ func (t LockState) hold(want receipt.Share, note bool) Duty {
 	return Duty{Do: Rest}
 }
 
-// both is what either of two shares of one slot has.
+// both returns the union of two shares of one slot.
 func both(s, t receipt.Share) receipt.Share {
 	return receipt.Share{ID: s.ID, Of: max(s.Of, t.Of), Partitions: s.Partitions.Union(t.Partitions)}
 }

@@ -12,7 +12,7 @@ type Part struct {
 	Partitions placement.Set
 }
 
-// Empty reports whether p is no work.
+// Empty reports whether p contains no work.
 func (p Part) Empty() bool { return !p.All && p.Partitions.Empty() }
 
 // And returns what is in p or in q.
@@ -28,30 +28,31 @@ func (p Part) Minus(q Part) Part {
 	return Part{All: p.All, Partitions: p.Partitions.Minus(q.Partitions)}
 }
 
-// LockState is what a process knows of the locks of its own pod. Each method returns it as it is after one step.
+// LockState is what a process knows about the locks of its own pod. Each method returns the state after one step.
 type LockState struct {
-	// Known: Lock stands on the pod, and every write of this process was answered.
+	// Known: the pod has Lock, and every write of this process was answered.
 	Known bool
-	// Lock is the receipt, as it was read or written last.
+	// Lock is the receipt as last read or written.
 	Lock Lock
-	// Renewed: this process has written Lock since it read it (T2).
+	// Renewed: this process has written Lock since it last read it (T2).
 	Renewed bool
 	// Listed: the other receipts were listed after Lock was written (T3). Surveyed: the other Leases were listed after that.
 	Listed, Surveyed bool
-	// Others is the part of Lock that other pods lock, by these lists.
+	// Others is the part of Lock that other pods lock, according to these lists.
 	Others Others
-	// Unbroken: T3 has shown no other holder of Working, and the receipt has locked that ever since. A pod that also locks it came later, and withdraws.
+	// Unbroken: T3 has shown no other holder of Working, and the receipt has locked Working ever since. Another pod that locks it came later, and
+	// withdraws.
 	Unbroken bool
-	// Working is where work may be under way: what was begun and has not stopped, be it by an earlier process of the pod.
+	// Working is the share on which work may be under way: begun and not stopped, by this or an earlier process of the pod.
 	Working receipt.Share
 	// Stopping is the work that is being stopped, and CalledOff the part of it that need not stop any more.
 	Stopping, CalledOff Part
-	// Doubts: an earlier process wrote Lock, and the receipt of another pod that locks the same may be withdrawn, because that pod came later.
+	// Doubts: an earlier process wrote Lock, and another pod that locks the same may have come later and may withdraw.
 	Doubts bool
-	// Strict: a Lease also locks. Lease is what this pod's one locks, Nothing without one that has not expired.
+	// Strict: a Lease also locks. Lease is the share that this pod's unexpired Lease locks, or Nothing.
 	Strict bool
 	Lease  receipt.Share
-	// Unsure: the content of this pod's Lease is not known. It protects nothing before it is written again.
+	// Unsure: the content of this pod's Lease is unknown. It protects nothing until it is written again.
 	Unsure bool
 	// Late: a write of the receipt, or of a map that names the pod, may still arrive.
 	Late bool
@@ -59,19 +60,19 @@ type LockState struct {
 	Taken bool
 }
 
-// Start is the lock state of a process that starts. left is where work of an earlier process of the pod may be under way.
+// Start returns the lock state of a new process. left is the share on which an earlier process of the pod may still work.
 func Start(strict bool, left receipt.Share) LockState {
 	return LockState{Lock: Lock{Share: receipt.Nothing()}, Working: left, Strict: strict, Lease: receipt.Nothing()}
 }
 
-// Read is after a read of the own pod.
+// Read returns the state after a read of this pod.
 func (t LockState) Read(lock Lock) LockState {
 	t = t.unconfirmed()
 	t.Known, t.Lock, t.Doubts = true, lock, lock.State == receipt.Locks
 	return t
 }
 
-// Wrote is after the API server accepted a receipt.
+// Wrote returns the state after the API server accepted a receipt.
 func (t LockState) Wrote(lock Lock) LockState {
 	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
 	if sure := t.confirmed(lock.Share); !sure || !t.Lock.Share.Covers(lock.Share) { // what stays locked was locked all the time, so T3 would show nothing new
@@ -89,38 +90,38 @@ func (t LockState) Confirms(share receipt.Share) bool {
 	return t.Lock.Share.Covers(share) && t.confirmed(share)
 }
 
-// confirmed reports whether T3 has shown that no other pod locks the share, and whether Lock locks all that the pod works on. T3 says nothing about other work
-// that an earlier process has left.
+// confirmed reports whether T3 has shown that no other pod locks the share, and whether Lock covers all work of the pod. T3 does not cover other work that
+// an earlier process left.
 func (t LockState) confirmed(share receipt.Share) bool {
 	secured, others := !t.Strict || t.Surveyed && t.hasLease(t.Lock.Share), t.Others.Slot || !t.Others.Partitions.Intersect(share.Partitions).Empty()
 	return t.Known && t.Renewed && t.Listed && secured && !others && t.Lock.Share.Covers(t.Working)
 }
 
-// Lost is after another writer changed the receipt, as it seems: the pod must be read.
+// Lost returns the state after another program probably changed the receipt: the pod must be read.
 func (t LockState) Lost() LockState {
 	t.Known = false
 	return t
 }
 
-// Failed is after a write of the receipt failed. late: it may still arrive. Nothing is confirmed before the next write.
+// Failed returns the state after a write of the receipt failed. late: the write may still arrive. Nothing is confirmed before the next write.
 func (t LockState) Failed(late bool) LockState {
 	t.Late = t.Late || late
 	return t.unconfirmed().Lost()
 }
 
-// Saw is after a list of the other receipts.
+// Saw returns the state after a list of the other receipts.
 func (t LockState) Saw(others Others) LockState {
 	t.Listed, t.Surveyed, t.Others = true, false, t.cameFirst(others)
 	return t
 }
 
-// SawLeases is after a list of the other Leases.
+// SawLeases returns the state after a list of the other Leases.
 func (t LockState) SawLeases(others Others) LockState {
 	t.Surveyed, t.Others = true, t.Others.And(t.cameFirst(others))
 	return t
 }
 
-// cameFirst returns what others lock that this pod has not worked on since before they came.
+// cameFirst returns the part of others, without what this pod has worked on since before they came.
 func (t LockState) cameFirst(others Others) Others {
 	if t.Unbroken && !t.Working.Empty() {
 		others = Others{Partitions: others.Partitions.Minus(t.Working.Partitions)}
@@ -128,13 +129,13 @@ func (t LockState) cameFirst(others Others) Others {
 	return others
 }
 
-// Sure is after another receipt has stayed for so long that its pod does not withdraw it.
+// Sure returns the state after another receipt has stayed so long that its pod will not withdraw it.
 func (t LockState) Sure() LockState {
 	t.Doubts = false
 	return t
 }
 
-// Begun is after work has begun on the share. Work that an earlier process left elsewhere still runs.
+// Begun returns the state after work has begun on the share. Work that an earlier process left elsewhere still runs.
 func (t LockState) Begun(share receipt.Share) LockState {
 	if t.Working.ID == share.ID {
 		share.Partitions = share.Partitions.Union(t.Working.Partitions)
@@ -143,7 +144,7 @@ func (t LockState) Begun(share receipt.Share) LockState {
 	return t
 }
 
-// Told is after the work was told to stop, except for that on the share.
+// Told returns the state after the work was told to stop, except for that on keep.
 func (t LockState) Told(keep receipt.Share) LockState {
 	if t.Stopping = t.Stopping.And(t.beyond(keep)); t.Stopping.All {
 		t.Stopping, t.CalledOff = Part{All: true}, Part{}
@@ -151,7 +152,7 @@ func (t LockState) Told(keep receipt.Share) LockState {
 	return t
 }
 
-// beyond returns the work that is not on the share.
+// beyond returns the work outside the share.
 func (t LockState) beyond(share receipt.Share) Part {
 	if t.Working.Empty() || t.Working.ID == share.ID {
 		return Part{Partitions: t.Working.Partitions.Minus(share.Partitions)}
@@ -159,13 +160,13 @@ func (t LockState) beyond(share receipt.Share) Part {
 	return Part{All: true}
 }
 
-// Recalled is after this part of the work was told that it need not stop any more.
+// Recalled returns the state after a stop of this part was called off.
 func (t LockState) Recalled(part Part) LockState {
 	t.CalledOff = t.CalledOff.And(part)
 	return t
 }
 
-// Stopped is after this part of the work has stopped. The rest may still be stopping.
+// Stopped returns the state after this part of the work has stopped. The rest may still be stopping.
 func (t LockState) Stopped(part Part) LockState {
 	if t.Working.Partitions = t.Working.Partitions.Minus(part.Partitions); part.All {
 		t.Working = receipt.Nothing()
@@ -173,13 +174,14 @@ func (t LockState) Stopped(part Part) LockState {
 	return t.Resumed(part)
 }
 
-// Resumed is after the end of a stop that did not stop this part.
+// Resumed returns the state after a stop ended without stopping this part.
 func (t LockState) Resumed(part Part) LockState {
 	t.Stopping, t.CalledOff = t.Stopping.Minus(part), t.CalledOff.Minus(part)
 	return t
 }
 
-// HasLease is after a write of this pod's Lease, which covers the share now. If another pod may have had it meanwhile, it protects nothing before the next T2 and T3.
+// HasLease returns the state after a write of this pod's Lease, which now covers the share. If another pod may have had it meanwhile, the Lease protects
+// nothing before the next T2 and T3.
 func (t LockState) HasLease(share receipt.Share) LockState {
 	if t.Lease.Empty() || t.Unsure {
 		t = t.unconfirmed()
@@ -188,7 +190,7 @@ func (t LockState) HasLease(share receipt.Share) LockState {
 	return t
 }
 
-// MayHaveLease is after a write of this pod's Lease, for the share, that had no answer or was changed.
+// MayHaveLease returns the state after a write of this pod's Lease for the share got no answer or was changed.
 func (t LockState) MayHaveLease(share receipt.Share) LockState {
 	if t.Unsure = true; t.Lease.Empty() {
 		t.Lease = share
@@ -196,25 +198,25 @@ func (t LockState) MayHaveLease(share receipt.Share) LockState {
 	return t
 }
 
-// hasLease reports whether the own Lease locks the share.
+// hasLease reports whether this pod's Lease locks the share.
 func (t LockState) hasLease(share receipt.Share) bool { return !t.Unsure && t.Lease.Covers(share) }
 
-// LeaseTaken is after another pod was found to have the Lease that this one needs. If this one had noted the slot before it was strict, the other one
-// came later and withdraws.
+// LeaseTaken returns the state after another pod was found to have the Lease that this pod needs. If this pod had noted the slot before it became strict,
+// the other pod came later and withdraws.
 func (t LockState) LeaseTaken() LockState {
 	withdraws := t.Doubts && t.Lock.Held.Slot
 	t.Lease, t.Unsure, t.Taken = receipt.Nothing(), false, t.Lock.State == receipt.Locks && !withdraws
 	return t
 }
 
-// Fenced is after this pod's Lease has expired. The work stops by itself, and the next step comes when it has. A stop under way is
-// called off, and ends before the next work begins.
+// Fenced returns the state after this pod's Lease has expired. The work stops by itself, and the next step waits for that. A stop under way is called off,
+// and ends before new work begins.
 func (t LockState) Fenced() LockState {
 	t.Lease, t.Unsure, t.Working = receipt.Nothing(), false, receipt.Nothing()
 	return t.unconfirmed()
 }
 
-// unconfirmed has the lock need T2 and T3 again.
+// unconfirmed returns the state in which the lock needs T2 and T3 again.
 func (t LockState) unconfirmed() LockState {
 	t.Unbroken, t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, false, Others{}
 	return t

@@ -1,9 +1,9 @@
-// Package event has what happens to one pod's claim, each thing as a type. The log, the Kubernetes Events and each further
-// Observer hear of the same things through one interface, so that none of them is in the protocol's way.
+// Package event defines what happens to one pod's claim, each thing as a type. The log, the Kubernetes Events and each further Observer receive the same
+// events through one interface, so that none of them is in the protocol's way.
 //
 // It is for programs that use package allocator. It may change with any version.
 //
-// An event says what has happened, never what to do. A request that failed and is repeated is no event: it is logged where it fails.
+// An event describes what has happened, never what to do. A request that failed and is repeated is no event: it is logged where it fails.
 package event
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// String returns it as a sentence without its end.
+// String returns f as a sentence without its final period.
 func (f Failover) String() string {
 	ids := make([]string, 0, len(f.To))
 	for _, id := range f.To {
@@ -43,17 +43,16 @@ func (f Failover) String() string {
 // Event is one of the types of this package.
 type Event any
 
-// Observer hears of events.
+// Observer receives events.
 type Observer interface {
-	// Observe is told of each event after it has happened. The loop waits for it, so it must not block for long. It may be called
-	// from several goroutines at once.
+	// Observe is called after each event. The loop waits for it, so it must not block for long. It may be called from several goroutines at once.
 	Observe(Event)
 }
 
-// Observers are told one after the other.
+// Observers are called one after the other.
 type Observers []Observer
 
-// Tell tells all of them.
+// Tell passes the event to all of them.
 func (o Observers) Tell(e Event) {
 	for _, observer := range o {
 		observer.Observe(e)
@@ -73,20 +72,20 @@ type (
 	}
 	// Waiting means that this pod waits for a slot, or for another reason than before.
 	Waiting struct {
-		// Reason says what it waits for, as the end of the sentence "idalloc waits for".
+		// Reason is what it waits for, as the end of the sentence "idalloc waits for".
 		Reason string
 		Count  int
-		// Live and Waiting are how many of the owner's pods live and wait. Live is 0 if that is not known.
+		// Live and Waiting are the numbers of the owner's live and waiting pods. Live is 0 if they are unknown.
 		Live, Waiting int
 	}
-	// StillWaiting means that half a minute has passed without a slot, and again after each further one.
+	// StillWaiting is sent after each half minute without a slot.
 	StillWaiting struct{ Reason string }
 
 	// Planned means that the pods were listed and a plan was made, or that the lists failed.
 	Planned struct {
 		Took time.Duration
 		Err  error
-		// About is the owner. Foreign are the slots that pods lock which are not the owner's.
+		// About is the owner. Foreign are the slots locked by pods that are not the owner's.
 		About   metav1.OwnerReference
 		Foreign []proposal.Change
 	}
@@ -94,10 +93,10 @@ type (
 	Conflict struct{}
 	// Written means that this pod wrote the owner.
 	Written struct {
-		// Filled, Freed and Asked are what is new, in slot order.
+		// Filled, Freed and Asked are the changes, in slot order.
 		Filled, Freed, Asked []proposal.Change
 	}
-	// NoRoom means that the owner's annotations have no room for what was to be written, so that pods wait.
+	// NoRoom means that the owner's annotations have no room for the write, so that pods wait.
 	NoRoom struct {
 		About  metav1.OwnerReference
 		Detail string
@@ -107,13 +106,13 @@ type (
 	Taken struct {
 		ID    int
 		Token int64
-		// Partitions are those that it works on from now on, empty if there are none.
+		// Partitions are those on which it works from now on, empty if there are none.
 		Partitions string
 	}
-	// NotTaken means that the map named this pod, and the slot was not to be had all the same.
+	// NotTaken means that the map named this pod, but it could not take the slot.
 	NotTaken struct{ Reason string }
 
-	// Grown means that this pod took partitions besides those that it had.
+	// Grown means that this pod took partitions in addition to those that it had.
 	Grown struct {
 		ID         int
 		Token      int64
@@ -125,24 +124,24 @@ type (
 		Partitions string
 	}
 
-	// Revoked means that this pod is to stop its work on partitions, and then yields them.
+	// Revoked means that this pod must stop its work on partitions and then yield them.
 	Revoked struct {
 		ID         int
 		Partitions string
 		// Stop is the number of the stop.
 		Stop int
 	}
-	// Paused means that this pod yields all partitions and takes none for now, or that it takes part again.
+	// Paused means that this pod yields all partitions and takes none for now, or that it works on partitions again.
 	Paused struct {
 		ID     int
 		Paused bool
-		// Failed is how often in a row the program failed. For is how long the pause lasts because of that, 0 if it was asked for.
+		// Failed is how often in a row the program failed. For is how long the pause lasts because of that, 0 if the pause was requested.
 		Failed int
 		For    time.Duration
 	}
 	// PartitionsMoved means that this pod's write changed who owns which partitions.
 	PartitionsMoved struct {
-		// Given and Taken are how many partitions some id got, and how many some id lost.
+		// Given and Taken are the numbers of partitions that ids got and lost.
 		Given, Taken int
 	}
 	// PartitionsInForce means that this pod's write put the user's wishes for partitions in force.
@@ -155,20 +154,20 @@ type (
 		About metav1.OwnerReference
 		From  []Failover
 	}
-	// PartitionsHeldUp means that something about partitions does not go as the user or another pod wants. It is told again when Detail changes.
+	// PartitionsHeldUp means that partitions do not change as the user or another pod wants. It is sent again when Detail changes.
 	PartitionsHeldUp struct {
 		About          metav1.OwnerReference
 		Reason, Detail string
-		// Unannounced says that another pod leaves the Kubernetes Event of it, or that there is none.
+		// Unannounced: another pod writes the Kubernetes Event about it, or there is none.
 		Unannounced bool
 	}
 
-	// Asked means that a pod of a newer revision asked for the slot, and is to have it.
+	// Asked means that a pod of a newer revision asked for the slot, and should have it.
 	Asked struct {
 		ID        int
 		Requester string
 	}
-	// NotHandedOver means that a hand-over does not happen, or not now. ID is not known if no pod is asked.
+	// NotHandedOver means that a hand-over does not happen, or not now. ID is unknown if no pod is asked.
 	NotHandedOver struct {
 		ID        int
 		Requester string
@@ -181,7 +180,7 @@ type (
 		ID, Count int
 		Requester string
 	}
-	// GivenBack means that an earlier process of this pod died soon after it took the slot, which goes back to those that made room for it.
+	// GivenBack means that an earlier process of this pod died soon after it took the slot, which goes back to the pods that made room for it.
 	GivenBack struct{ ID, Failed int }
 	// Lost means that the id is gone, whether or not the work has stopped.
 	Lost struct {
@@ -189,7 +188,7 @@ type (
 		Token  int64
 		Reason string
 	}
-	// Fenced means that the id was withdrawn for lack of contact (strict mode).
+	// Fenced means that the id was withdrawn because contact was lost (strict mode).
 	Fenced struct {
 		ID         int
 		Token      int64
@@ -200,68 +199,68 @@ type (
 	// Unrenewed means that the API server refuses the renewals of the Lease (strict mode). The id is fenced unless it accepts one in time.
 	Unrenewed struct{ Reason string }
 
-	// Damaged means that another program changed what is idalloc's, and this pod repaired it.
+	// Damaged means that another program changed idalloc's data, and this pod repaired it.
 	Damaged struct {
 		About          metav1.OwnerReference
 		Reason, Detail string
-		// Expected says that it is no damage: it follows from what an operator may do.
+		// Expected: it is no damage, because an operator's action explains it.
 		Expected bool
 	}
 	// Undone means that others undo what this pod writes on the owner. The next write waits for up to Longest.
 	Undone struct{ Longest time.Duration }
 
-	// Contact means that the API server confirmed what this process holds (strict mode). The request for that was sent Age ago.
+	// Contact means that the API server confirmed what this process holds (strict mode). The confirmed request was sent Age ago.
 	Contact struct {
 		Age time.Duration
-		// Overdue is the age at which there should long have been another one.
+		// Overdue is the age by which another confirmation should long have come.
 		Overdue time.Duration
 	}
 	// Away means that there is no contact with the API server.
 	Away struct {
 		Since  time.Time
 		Reason error
-		// Logged says that the log has named the request that failed.
+		// Logged: the log has named the failed request.
 		Logged bool
 	}
 	// Back means that there is contact again.
 	Back struct{}
 )
 
-// Obstacle says why a hand-over does not happen.
+// Obstacle is the reason why a hand-over does not happen.
 type Obstacle string
 
 // The obstacles.
 const (
-	// ObstacleDropped: the pod that asks should not have the slot, so its request is dropped.
+	// ObstacleDropped: the requester should not have the slot, so its request is dropped.
 	ObstacleDropped Obstacle = "dropped"
-	// ObstacleContinues: the work did not stop, and continues. Its program is asked again later.
+	// ObstacleContinues: the work did not stop, and continues. The program is asked to stop again later.
 	ObstacleContinues Obstacle = "continues"
-	// ObstacleCalledOff: the request went before the work had stopped.
+	// ObstacleCalledOff: the request was withdrawn before the work had stopped.
 	ObstacleCalledOff Obstacle = "called off"
-	// ObstacleNotAsked: the pod that waits may ask no other pod.
+	// ObstacleNotAsked: the waiting pod may not ask any other pod.
 	ObstacleNotAsked Obstacle = "not asked"
 )
 
-// ClaimResult says how a claim ended.
+// ClaimResult is how a claim ended.
 type ClaimResult string
 
 // The results.
 const (
 	// ClaimTaken: this pod has a slot.
 	ClaimTaken ClaimResult = "taken"
-	// ClaimStopped: this process was told to stop, or its time was over.
+	// ClaimStopped: this process was told to stop, or timed out.
 	ClaimStopped ClaimResult = "stopped"
-	// ClaimFailed: there can be no slot, such as without a permission.
+	// ClaimFailed: there can be no slot, for example because a permission is missing.
 	ClaimFailed ClaimResult = "failed"
 )
 
-// Division is what is in force about partitions. The zero value says that nothing is.
+// Division is what is in force about partitions. With the zero value nothing is.
 type Division struct {
 	Count    int
 	Strategy string
 }
 
-// String returns it as a part of a sentence, such as "64 partitions by strategy sticky".
+// String returns d as a part of a sentence, such as "64 partitions by strategy sticky".
 func (d Division) String() string {
 	if d == (Division{}) {
 		return "no partitions"
@@ -273,8 +272,8 @@ func (d Division) String() string {
 type Failover struct {
 	ID         int
 	Partitions string
-	// To are the ids that got some of them, in order. What none of them got has no owner.
+	// To are the ids that got some of them, in order. The remaining partitions have no owner.
 	To []int
-	// After is for how long the planner had known that the id has no holder, 0 if it has just found that out.
+	// After is how long the planner had known that the id has no holder, 0 if it has just found out.
 	After time.Duration
 }

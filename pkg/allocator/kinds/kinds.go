@@ -1,4 +1,4 @@
-// Package kinds says which kinds of objects can be owners, and in what they differ. It is the one list of them: ClusterRoles, policies, injection and
+// Package kinds defines which kinds of objects can be owners, and how they differ. It is the only list of them: ClusterRoles, policies, injection and
 // docs/architecture.md are tested against it.
 //
 // A kind is a group and a kind together. Its version does not matter.
@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// The kinds that everybody has.
+// The kinds that every cluster has.
 const (
 	Deployment  = "Deployment"
 	StatefulSet = "StatefulSet"
@@ -28,7 +28,7 @@ const (
 	Any = Deployment + ", " + StatefulSet + ", " + ReplicaSet + " or " + Job
 )
 
-// Count says where the number of pods stands.
+// Count is the place of the number of pods.
 type Count int
 
 // The places.
@@ -38,7 +38,7 @@ const (
 	ByScale                    // the subresource scale
 )
 
-// Ordinals says where a pod has its index.
+// Ordinals is the place of a pod's index.
 type Ordinals int
 
 // The places.
@@ -48,26 +48,26 @@ const (
 	ByCompletionIndex          // an Indexed Job's
 )
 
-// Kind is a kind of owner with all in which it differs from others.
+// Kind is a kind of owner, with everything that distinguishes it from others.
 type Kind struct {
 	schema.GroupVersionKind
 
 	// Resource is the kind's name in paths, such as "rollouts".
 	Resource string
-	// Words are what else kubectl calls the kind, in small letters.
+	// Words are kubectl's other names of the kind, in lower case.
 	Words []string
-	// Count and Ordinals say where counts and indices stand.
+	// Count and Ordinals are the places of counts and indices.
 	Count    Count
 	Ordinals Ordinals
-	// Condemns says that Kubernetes removes the pods whose index is none of those that the owner has.
+	// Condemns: Kubernetes removes the pods whose index the owner no longer has.
 	Condemns bool
-	// Rolls says that the kind replaces its pods by revisions, that each revision is a ReplicaSet, and that its status counts their progress. Then pods of a
-	// new revision may ask pods of an old one for their slots.
+	// Rolls: the kind replaces its pods by revisions, each revision is a ReplicaSet, and the status counts their progress. Then pods of a new revision may
+	// ask pods of an old one for their slots.
 	Rolls bool
-	// OverSets says that ReplicaSets may stand between the owner and its pods.
+	// OverSets: ReplicaSets may stand between the owner and its pods.
 	OverSets bool
-	// Versioned says that the generation grows with every change of the spec or the annotations. Then a write compares the generation, so that a status
-	// update does not make it fail.
+	// Versioned: the generation grows with every change of the spec or the annotations. Then a write compares the generation, so that a status update does
+	// not make it fail.
 	Versioned bool
 }
 
@@ -80,13 +80,13 @@ func (k Kind) Ref(namespace, name string) Ref {
 	return r
 }
 
-// called reports whether a word of kubectl's, in small letters, with a group or without, names the kind.
+// called reports whether a lower-case word of kubectl's, with or without a group, names the kind.
 func (k Kind) called(word, group string) bool {
 	return word != "" && (word == k.Resource || strings.EqualFold(word, k.Kind) || slices.Contains(k.Words, word)) &&
 		(group == "" || group == k.Group || group == k.Version+"."+k.Group)
 }
 
-// Kinds are kinds that are known. Of two with one name, the first one is meant by it.
+// Kinds are the known kinds. If two have the same name, the first one wins.
 type Kinds []Kind
 
 var builtIn = Kinds{ //nolint:gochecknoglobals // a constant that Go cannot express
@@ -106,13 +106,13 @@ func apps(kind string) schema.GroupVersionKind {
 // BuiltIn returns the kinds that every cluster has, and further ones.
 func BuiltIn(further ...Kind) Kinds { return append(slices.Clip(builtIn), further...) }
 
-// Scaled returns a further kind, of which nothing is known but that it has the subresource scale.
+// Scaled returns a further kind, of which only the scale subresource is known.
 func Scaled(gvk schema.GroupVersionKind, resource string, words ...string) Kind {
 	return Kind{GroupVersionKind: gvk, Resource: resource, Words: words, Count: ByScale, OverSets: true}
 }
 
-// Find returns these kinds and those with names such as "rollouts.argoproj.io". missing are those that the cluster does not have, or that it cannot tell
-// about now. Errors: a name is not one of a resource and its group.
+// Find returns k and the kinds with names such as "rollouts.argoproj.io". missing are those that the cluster does not have, or cannot report now. Errors: a
+// name is not that of a resource and its group.
 func (k Kinds) Find(mapper meta.RESTMapper, names ...string) (all Kinds, missing []string, err error) {
 	for _, name := range names {
 		resource, group, whole := strings.Cut(name, ".")
@@ -147,8 +147,8 @@ func (k Kinds) Ref(apiVersion, kind, namespace, name string) (ref Ref, known boo
 	return is.Ref(namespace, name), true
 }
 
-// Above returns the owner of the pods of a ReplicaSet with this controller. One that nothing controls is the owner itself. One that an unknown kind controls
-// has none: that makes a ReplicaSet for each revision, and each would count from 0.
+// Above returns the owner of the pods of a ReplicaSet with this controller. A ReplicaSet without a controller is the owner itself. If an unknown kind
+// controls it, there is no owner: that kind makes a ReplicaSet for each revision, and each would count from 0.
 func (k Kinds) Above(set Ref, controller *metav1.OwnerReference) (top Ref, known bool) {
 	if controller == nil {
 		return set, true
@@ -177,7 +177,7 @@ type Ref struct {
 	Kind       string
 	Namespace  string
 	Name       string
-	// Resource is empty for the kinds that everybody has. For another one, it is the name in paths, such as "rollouts".
+	// Resource is empty for the kinds that every cluster has. For another one, it is the name in paths, such as "rollouts".
 	Resource string
 }
 
@@ -189,7 +189,7 @@ func (r Ref) groupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 }
 
-// Of returns in what r's kind differs from others. Objects of a kind that nobody knows have the zero Kind.
+// Of returns r's kind. An unknown kind has the zero Kind.
 func (r Ref) Of() Kind {
 	if r.Resource != "" {
 		return Scaled(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), r.Resource)
@@ -198,7 +198,7 @@ func (r Ref) Of() Kind {
 	return k
 }
 
-// Is reports whether r is of this one of the kinds that everybody has.
+// Is reports whether r is of this kind, which every cluster has.
 func (r Ref) Is(kind string) bool { return r.Kind == kind && r.Resource == "" && r.Of().Kind == kind }
 
 // Names reports whether an owner reference has the group, kind and name of r.
@@ -206,7 +206,7 @@ func (r Ref) Names(o *metav1.OwnerReference) bool {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind() == r.groupKind() && o.Name == r.Name
 }
 
-// Owner returns r in the form in which programs see it.
+// Owner returns r in the form for programs.
 func (r Ref) Owner() identity.Owner {
 	return identity.Owner{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name}
 }
@@ -220,7 +220,7 @@ func (r Ref) GVR() schema.GroupVersionResource {
 // Rolls reports whether the kind replaces its pods by revisions, so that their slots may be handed over.
 func (r Ref) Rolls() bool { return r.Of().Rolls }
 
-// OverSets reports whether ReplicaSets may stand between the owner and its pods: of a further kind that is not known.
+// OverSets reports whether ReplicaSets may stand between the owner and its pods, which holds for a further kind that is not known.
 func (r Ref) OverSets() bool { return r.Of().OverSets }
 
 // IsReplicaSet reports whether a controller is a ReplicaSet of Kubernetes. It is false for nil.

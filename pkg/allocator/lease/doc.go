@@ -1,5 +1,5 @@
-// Package lease keeps the Lease of the slot that one process holds, and its time (strict mode).
+// Package lease maintains the Lease of the slot that one process holds, and tracks its expiry (strict mode).
 //
-// A Guard writes the Lease and renews it. It knows by a clock that advances during suspend when its time is over, and by the same clock when those of
-// other pods are. It does not decide what to do then.
+// A Guard writes the Lease and renews it. It detects the expiry of this Lease, and of other pods' Leases, by a clock that advances during suspend. It does
+// not decide what to do then.
 package lease

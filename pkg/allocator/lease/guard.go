@@ -23,22 +23,22 @@ type Options struct {
 	Store *store.Store
 	Pace  *pace.Pace
 	Pod   string
-	// After is fence-after, zero without strict mode. Lead is how long before it the time of the Lease is over for its own pod.
+	// After is fence-after, zero without strict mode. Lead is how much earlier the Lease is over for its own pod.
 	After, Lead time.Duration
-	// Fenced is called when the time is over. The work must have stopped by the given moment of the boot-time clock, which may be past. It is
-	// called from several goroutines, and more than once.
+	// Fenced is called when the Lease is over. The work must have stopped by the given moment of the boot-time clock, which may be past. It is called from
+	// several goroutines, and more than once.
 	Fenced func(by time.Duration)
-	// News is called from another goroutine after Fenced, and when Refused says something else. It does not block.
+	// News is called from another goroutine after Fenced, and when the result of Refused changes. It does not block.
 	News func()
-	// Contact is told of each answer to a renewal, from several goroutines.
+	// Contact is called after each answer to a renewal, from several goroutines.
 	Contact func(event.Contact)
 }
 
-// Guard is the Lease of what this process holds. One goroutine may use it at a time, except for Over.
+// Guard maintains the Lease of what this process holds. One goroutine may use it at a time, except for Over.
 type Guard struct {
 	o    Options
 	boot boottime.Source // advances during suspend
-	// ref and uid are the owner and the pod, which Begin says.
+	// ref and uid are the owner and the pod, set by Begin.
 	ref store.Ref
 	uid string
 	// streams ends the goroutines that renew own, and end those for one Lease. running are these goroutines.
@@ -48,22 +48,22 @@ type Guard struct {
 	// seen are the others' Leases, by slot.
 	seen map[int]seen
 
-	// writing has a value during each write of the own Lease. It is held during requests.
+	// writing has a value during each write of this pod's Lease. It is held during requests.
 	writing chan struct{}
-	// mu is held while one of the others is used, and not during a request.
+	// mu guards the fields below. It is not held during a request.
 	mu  sync.Mutex
 	own store.Lease
-	// until is when the time is over. gone says that it is, which stays so until the Lease is taken again.
+	// until is when the Lease is over. gone: it is over, until the Lease is taken again.
 	until time.Duration
 	gone  bool
-	// why says why the own Lease is lost or its last write was refused. It is nil if the last write was accepted or had no answer. Then unanswered says
-	// why not.
+	// why is why this pod's Lease is lost or its last write was refused. It is nil if the last write was accepted or had no answer; in the latter case
+	// unanswered is the error.
 	why, unanswered error
-	// lost says that why is of a Lease that this pod lost.
+	// lost: why is about a Lease that this pod lost.
 	lost bool
 }
 
-// seen is a Lease as this process saw it last, and since when it has not changed.
+// seen is the version of a Lease that this process saw last, and since when it has not changed.
 type seen struct {
 	version string
 	since   time.Duration
@@ -74,7 +74,7 @@ func New(o Options) *Guard {
 	return &Guard{o: o, boot: boottime.Of(o.Store.Clock), seen: map[int]seen{}, writing: make(chan struct{}, 1)}
 }
 
-// Begin says whose Leases are meant, and which context ends the renewals.
+// Begin sets the owner and the pod, and the context that ends the renewals.
 func (g *Guard) Begin(ctx context.Context, ref store.Ref, uid types.UID) {
 	g.streams, g.ref, g.uid = ctx, ref, string(uid)
 	if g.mine().Holder != "" {
@@ -82,13 +82,13 @@ func (g *Guard) Begin(ctx context.Context, ref store.Ref, uid types.UID) {
 	}
 }
 
-// Wait blocks until the renewals have ended. The context of Begin has ended.
+// Wait blocks until the renewals have ended. Call it after the context of Begin has ended.
 func (g *Guard) Wait() {
 	g.endRenewals()
 	g.running.Wait()
 }
 
-// Over reports, by the clock at the call, whether the time of the own Lease is over. It does not block, and may be called from any goroutine.
+// Over reports whether this pod's Lease is over, by the clock at the call. It does not block, and may be called from any goroutine.
 func (g *Guard) Over() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +98,7 @@ func (g *Guard) Over() bool {
 	return g.gone
 }
 
-// Why says why the time of the own Lease is over, for people. It does not block.
+// Why explains to people why this pod's Lease is over. It does not block.
 func (g *Guard) Why() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,15 +111,15 @@ func (g *Guard) Why() string {
 	return "no answer came in time"
 }
 
-// Silent reports whether contact was lost before the time of the own Lease was over. It does not block.
+// Silent reports whether contact was lost before this pod's Lease was over. It does not block.
 func (g *Guard) Silent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.why == nil || store.NoContact(g.why)
 }
 
-// Refused returns the answer to the last write of the own Lease if that was refused, whether for what it says or for the credentials, and nil otherwise.
-// It does not block.
+// Refused returns the answer to the last write of this pod's Lease if the server refused its content or its credentials, and nil otherwise. It does not
+// block.
 func (g *Guard) Refused() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,7 +134,7 @@ func (g *Guard) refused() error {
 	return g.why
 }
 
-// Forget ends the renewals, and what is known of the own Lease.
+// Forget ends the renewals, and forgets this pod's Lease.
 func (g *Guard) Forget() {
 	g.endRenewals()
 	g.mu.Lock()
@@ -142,7 +142,7 @@ func (g *Guard) Forget() {
 	g.own, g.gone = store.Lease{}, false
 }
 
-// Fence says by when the work must have stopped, in place of the goroutine that watches the time.
+// Fence calls Options.Fenced, in place of the goroutine that watches the time.
 func (g *Guard) Fence() {
 	g.mu.Lock()
 	until, own := g.until, g.own.Holder != ""
@@ -152,8 +152,8 @@ func (g *Guard) Fence() {
 	}
 }
 
-// Secure has the own Lease say what the share has. If another pod has the Lease, it changes nothing, and returns that Lease and how long it is until
-// its time is over. Errors: as of store.Store.
+// Secure updates this pod's Lease to cover the share. If another pod has the Lease, it changes nothing, and returns that Lease and the time left until it
+// is over. Errors: as of store.Store.
 func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.Lease, left time.Duration, err error) {
 	g.writing <- struct{}{}
 	defer g.written()
@@ -179,9 +179,9 @@ func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.
 	return blocked, 0, nil
 }
 
-// LetGo lets the own Lease of a slot go, so that the next pod need not wait for its end. If a write of it had no answer, that write cannot arrive
-// any more afterwards. With forGood it deletes the Lease, because no pod is to have the slot. Then a late write may still make it, and it blocks
-// other pods until its time is over. Errors: as of store.Store.
+// LetGo releases this pod's Lease of a slot, so that the next pod need not wait for its expiry. Afterwards, an earlier write without an answer can no
+// longer arrive. With forGood it deletes the Lease, because no pod will have the slot. Then a late write may still create the Lease, which blocks other
+// pods until it expires. Errors: as of store.Store.
 func (g *Guard) LetGo(ctx context.Context, id int, forGood bool) (err error) {
 	g.endRenewals()
 	g.writing <- struct{}{}
@@ -207,8 +207,8 @@ func (g *Guard) LetGo(ctx context.Context, id int, forGood bool) (err error) {
 	return nil
 }
 
-// Survey lists the others' Leases. It returns what they lock of the share, and the pod of one that does. If another pod has the own one, its time is
-// over. Errors: as of store.Store.
+// Survey lists the other pods' Leases. It returns the part of the share that they lock, and one pod that locks some of it. If another pod has this pod's
+// Lease, this one is over. Errors: as of store.Store.
 func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Others, by string, err error) {
 	var own store.Lease
 	again := func() { others, by, own = duty.Others{}, "", store.Lease{ID: mine.ID} }
@@ -231,15 +231,15 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 	return others, by, nil
 }
 
-// Clear deletes the Leases of the slots from this one on, if this pod could take them: no pod has them, or their time is over. It returns how long
-// it is until the time of the next one is over, 0 if none is left. Errors: as of store.Store.
+// Clear deletes the Leases of the slots from this one on that this pod could take: no pod has them, or they have expired. It returns the time left until
+// the next one expires, 0 if none is left. Errors: as of store.Store.
 func (g *Guard) Clear(ctx context.Context, from int) (left time.Duration, err error) {
 	var over []store.Lease
 	own := g.mine()
 	again := func() { over, left = nil, 0 }
 	err = g.o.Store.EachLease(ctx, g.ref, again, func(l store.Lease) {
 		switch {
-		case l.ID < from || l.ID == own.ID && own.Holder != "": // another one of this pod is of a creation that came late
+		case l.ID < from || l.ID == own.ID && own.Holder != "": // another Lease of this pod comes from a late creation
 		case l.Holder == "" || g.see(l) <= 0:
 			over = append(over, l)
 		case left == 0 || g.see(l) < left:
@@ -254,7 +254,7 @@ func (g *Guard) Clear(ctx context.Context, from int) (left time.Duration, err er
 	return left, err
 }
 
-// see takes in a Lease of another pod. It returns how long it is until its time is over, by this process's own clock.
+// see records another pod's Lease. It returns the time left until it is over, by this process's own clock.
 func (g *Guard) see(l store.Lease) (left time.Duration) {
 	now := g.boot.BootTime()
 	known := g.seen[l.ID]
@@ -265,7 +265,7 @@ func (g *Guard) see(l store.Lease) (left time.Duration) {
 	return known.since + l.Outlasts() - now
 }
 
-// put writes the own Lease in place of what is there now, and starts its time again.
+// put writes this pod's Lease in place of the stored one, and restarts its time.
 func (g *Guard) put(ctx context.Context, now store.Lease, share receipt.Share) error {
 	sent := g.boot.BootTime()
 	written, err := g.o.Store.PutLease(ctx, g.ref, store.Lease{
@@ -283,7 +283,7 @@ func (g *Guard) put(ctx context.Context, now store.Lease, share receipt.Share) e
 	return err
 }
 
-// wrote takes in the answer to a write of the own Lease that was sent then.
+// wrote records the answer to a write of this pod's Lease that was sent at that time.
 func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -293,7 +293,7 @@ func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, e
 	case errors.Is(err, store.ErrNotKept) && g.own.Holder != "":
 		g.own.Version = ""
 		g.gone = g.gone || written.Holder != g.uid || written.Lasts < g.lasts() // others do not wait for as long as this pod works
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotKept): // of two writes of one version one is accepted at most, so one without an answer may be sent again
+	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotKept): // at most one of two writes of one version is accepted, so a write without an answer may be sent again
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
 		}
@@ -301,14 +301,14 @@ func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, e
 	g.note(err)
 }
 
-// answered takes in the answer to a read of the own Lease.
+// answered records the answer to a read of this pod's Lease.
 func (g *Guard) answered(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.note(err)
 }
 
-// note keeps why the API server refused. After a conflict the next read says why. The caller must hold the lock.
+// note records why the API server refused. After a conflict the next read tells. The caller must hold the lock.
 func (g *Guard) note(err error) {
 	before := g.refused()
 	switch {
@@ -322,20 +322,20 @@ func (g *Guard) note(err error) {
 	}
 }
 
-// lasts is how long the own Lease is to last.
+// lasts returns the duration of this pod's Lease.
 func (g *Guard) lasts() time.Duration { return g.o.After + assignment.StopGrace }
 
-// written ends a write of the own Lease.
+// written ends a write of this pod's Lease.
 func (g *Guard) written() { <-g.writing }
 
-// mine returns the own Lease as it was written last.
+// mine returns this pod's Lease as last written.
 func (g *Guard) mine() store.Lease {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.own
 }
 
-// lose ends the time of the own Lease, because it is not this pod's now.
+// lose ends this pod's Lease, because another pod or none has it now.
 func (g *Guard) lose(now store.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// leftoverTime is how long after a change of the count holders look for Leases that are left.
+	// leftoverTime is how long after a change of the count holders look for leftover Leases.
 	leftoverTime = 4 * time.Second
-	// leftoverTurn is how much later each further holder looks: those of lower ids may be dead.
+	// leftoverTurn is the extra delay of each further holder, because the holders of lower ids may be dead.
 	leftoverTurn = time.Second
 	// cleaners is how many holders look. The pods of the lowest ids may never start.
 	cleaners = 3
 )
 
-// Leftovers are the Leases of slots that the owner does not have any more. A few holders delete them, one after the other.
+// Leftovers schedules the deletion of Leases of slots that the owner no longer has. A few holders delete them, one after the other.
 type Leftovers struct {
 	// at is when the first holder looks, zero if no Lease is left.
 	at time.Time
 }
 
-// Changed has the holders look, because the count has changed.
+// Changed schedules a look, because the count has changed.
 func (l *Leftovers) Changed(now time.Time) { l.at = now.Add(leftoverTime) }
 
-// At is when the holder looks that has this many holders of lower ids before it, zero if it does not.
+// At returns when the holder with this many holders of lower ids looks, zero if it does not.
 func (l *Leftovers) At(before int) time.Time {
 	if l.at.IsZero() || before >= cleaners {
 		return time.Time{}
@@ -33,7 +33,7 @@ func (l *Leftovers) At(before int) time.Time {
 	return l.at.Add(time.Duration(before) * leftoverTurn)
 }
 
-// Delete deletes the Leases of slots from this one on. It looks again when the next one expires.
+// Delete deletes the Leases of the slots from this one on. It schedules another look for when the next Lease expires.
 func (l *Leftovers) Delete(ctx context.Context, g *Guard, from int, now func() time.Time) error {
 	left, err := g.Clear(ctx, from)
 	l.at = time.Time{}
@@ -41,7 +41,7 @@ func (l *Leftovers) Delete(ctx context.Context, g *Guard, from int, now func() t
 		l.at = now().Add(max(left, leftoverTime))
 	}
 	if !store.Temporary(err) {
-		return nil // its Role may not permit to delete, and no work ends for that
+		return nil // its Role may not permit deletion, and no work ends because of that
 	}
 	return err
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// A Lease lasts through an outage for as long as its work may go on, less the parts of fence-after that pass before the outage and after it:
-// between two renewals, and between two tries. docs/outages.md has the sums.
+// A Lease survives an outage of the length of works, less the parts of fence-after that pass before and after the outage: between two renewals,
+// and between two tries. docs/outages.md has the sums.
 const (
 	// renewals is how often a process renews its Lease within one fence-after.
 	renewals = 12
-	// tries is how often it tries within one fence-after while it is not answered. No two tries are further apart than longestWait, and a thousand
-	// processes would keep a server busy that they ask more often than each shortestWait.
+	// tries is how often it tries within one fence-after without an answer. Two tries are at most longestWait apart. They are at least shortestWait apart,
+	// because a thousand processes that ask more often would keep a server busy.
 	tries                     = 60
 	shortestWait, longestWait = 200 * time.Millisecond, 10 * time.Second
 )
 
-// keep renews the own Lease and watches its time, in two goroutines that end with the streams or with endRenewals.
+// keep renews this pod's Lease and watches its expiry, in two goroutines that end with the streams or with endRenewals.
 func (g *Guard) keep() {
 	ctx, end := context.WithCancel(g.streams)
 	g.end = end
@@ -42,10 +42,10 @@ func (g *Guard) endRenewals() {
 	}
 }
 
-// works is how long work may go on after the renewal was sent that was accepted last.
+// works returns how long work may continue after the sending of the last accepted renewal.
 func (g *Guard) works() time.Duration { return g.o.After - g.o.Lead }
 
-// renew renews the own Lease. It counts from the sending of the renewal that was accepted last, as the Lease's time does.
+// renew renews this pod's Lease. Its interval counts from the sending of the last accepted renewal, like the Lease's time.
 func (g *Guard) renew(ctx context.Context) {
 	retry, wait := g.o.Pace.Backoff(), min(max(g.o.After/tries, shortestWait), longestWait)
 	until := func(at time.Duration) bool {
@@ -61,7 +61,7 @@ func (g *Guard) renew(ctx context.Context) {
 	}
 }
 
-// renewOnce writes the own Lease. An earlier write that had no answer may have changed it. Then this one is refused, and it is written again at once.
+// renewOnce writes this pod's Lease. If an earlier write without an answer has changed the Lease, this write is refused, and it is repeated at once.
 func (g *Guard) renewOnce(ctx context.Context) bool {
 	g.writing <- struct{}{}
 	defer g.written()
@@ -74,10 +74,10 @@ func (g *Guard) renewOnce(ctx context.Context) bool {
 	return err == nil
 }
 
-// errNotMine means that another pod, or none, has the own Lease now.
+// errNotMine means that this pod no longer holds its Lease.
 var errNotMine = errors.New("idalloc: the Lease is not this pod's any more")
 
-// write writes the own Lease as it is. It reads it before that if it has changed.
+// write writes this pod's Lease unchanged. If the stored one has changed, it reads that first.
 func (g *Guard) write(ctx context.Context) error {
 	own := g.mine()
 	if own.Version == "" {

@@ -8,8 +8,8 @@ const (
 	MaxDelay = 10 * time.Second
 )
 
-// Backoff is the time before the next try. It doubles from 50 ms up to MaxDelay. The time that a caller gets is drawn at
-// random between half of it and all of it. Backoff is not safe for concurrent use.
+// Backoff is the time before the next try. It doubles from 50 ms up to MaxDelay. Callers get a random time between half of it and all of it. Backoff is not
+// safe for concurrent use.
 type Backoff struct {
 	random func() float64
 	delay  time.Duration

@@ -22,12 +22,11 @@ const (
 	// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/.
 	takeTime   = 5 * time.Millisecond
 	takeAtOnce = 250
-	// watchDelay, for each pod that claims, is the time over which watches that are not urgent are spread.
-	// maxWatchDelay bounds the sum.
+	// watchDelay is the time, for each claiming pod, over which watches that are not urgent are spread. maxWatchDelay bounds the sum.
 	watchDelay    = 10 * time.Millisecond
 	maxWatchDelay = 10 * time.Second
-	// minConfirm and maxConfirm bound Confirm. confirmCost is for how many requests one after the other it has the patience: a confirmation is a
-	// list and a write, behind those of other pods.
+	// minConfirm and maxConfirm bound Confirm. confirmCost is how many consecutive requests Confirm allows for: a confirmation is a list and a write,
+	// behind those of other pods.
 	minConfirm  = 2 * time.Second
 	maxConfirm  = 10 * time.Second
 	confirmCost = 20
@@ -39,10 +38,10 @@ const (
 	ReadAgain = 30 * time.Second
 )
 
-// Pace is what one process has measured, and the waits that follow from it. It is not safe for concurrent use.
+// Pace holds the measurements of one process, and computes the waits that follow from them. It is not safe for concurrent use.
 type Pace struct {
 	random func() float64
-	// patience, in [0, 1), is this process's own share of what Longer may add.
+	// patience, in [0, 1), is this process's share of what Longer may add.
 	patience float64
 	// request is how long a recent request took. quickest is the shortest such time so far: the time that the server
 	// needs when it is not busy.
@@ -57,8 +56,7 @@ type Pace struct {
 // New returns the pace of a process that has measured nothing. random must return numbers in [0, 1).
 func New(random func() float64) *Pace { return &Pace{random: random, patience: random()} }
 
-// Read notes a read of the owner: took is how long it took, and asking is how long ago the process sent its first
-// request.
+// Read records a read of the owner: took is its duration, and asking is the time since the process sent its first request.
 func (p *Pace) Read(took, asking time.Duration) {
 	p.request = took
 	if p.setup == 0 {
@@ -69,7 +67,7 @@ func (p *Pace) Read(took, asking time.Duration) {
 	}
 }
 
-// Planned notes how long a plan took.
+// Planned records how long a plan took.
 func (p *Pace) Planned(took time.Duration) { p.plan = took }
 
 // Scale estimates the time from the start of a plan until the other pods hear of it, for an owner with this many slots.
@@ -80,18 +78,17 @@ func slotScale(slots int) time.Duration { return min(time.Duration(slots)*slotDe
 // Loaded is Scale if the server stays as slow as it was at the last request.
 func (p *Pace) Loaded() time.Duration { return max(planCost*p.request, p.plan) }
 
-// Calm is Scale at a time when pods do not start all at once. The last request may have been measured while they did.
+// Calm is Scale for a time when pods do not all start at once. The last request may have been measured while they did.
 func (p *Pace) Calm() time.Duration {
 	return max(planCost*min(p.request, 4*p.quickest), min(p.plan, maxSlotDelay))
 }
 
-// Window draws the time to wait before a plan. n is about how many pods want to plan at once. scale is the time from the
-// start of a plan until the other pods hear of it.
+// Window draws the time to wait before a plan. About n pods want to plan at once. scale is the time from the start of a plan until the other pods hear of
+// it.
 //
-// The distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable feedback for large
-// groups", IEEE/ACM Transactions on Networking 7(3), 1999. Its parameter is lambda = ln(n) + 1. Then only a few timers
-// fire before the other pods hear of the first plan, for any n. Its length is lambda times scale, so that about three
-// pods plan.
+// The distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable feedback for large groups", IEEE/ACM Transactions on
+// Networking 7(3), 1999. Its parameter is lambda = ln(n) + 1. Then only a few timers fire before the other pods hear of the first plan, for any n. Its
+// length is lambda times scale, so that about three pods plan.
 func (p *Pace) Window(n int, scale time.Duration) time.Duration {
 	if n <= 1 {
 		return 0
@@ -101,9 +98,8 @@ func (p *Pace) Window(n int, scale time.Duration) time.Duration {
 	return time.Duration(length / lambda * math.Log1p(p.random()*math.Expm1(lambda)))
 }
 
-// Queue draws the time that one of n pods waits before it takes its slot. All n pods hear of their slots at the same
-// moment. If all of them took at once, the API server would refuse the requests that do not fit into its queues, and the
-// pods would have to repeat them seconds later.
+// Queue draws the time that one of n pods waits before it takes its slot. All n pods hear of their slots at the same moment. If all of them took at once,
+// the API server would refuse the requests that do not fit into its queues, and the pods would have to repeat them seconds later.
 func (p *Pace) Queue(n int) time.Duration {
 	longest := min(2*p.setup, time.Duration(max(0, n-takeAtOnce))*takeTime)
 	return time.Duration(p.random() * float64(longest))
@@ -124,17 +120,17 @@ func (p *Pace) Longer(d time.Duration) time.Duration {
 	return d + time.Duration(p.patience/3*float64(d))
 }
 
-// Confirm draws how long a process waits for the controller to confirm what it has written, before it sends requests of its own. request is how long
-// the last one took: if that was long, the server is busy, and with it the controller.
+// Confirm draws how long a process waits for the controller to confirm its write, before it sends requests of its own. request is how long the last request
+// took: if that was long, the server is busy, and so is the controller.
 func (p *Pace) Confirm(request time.Duration) time.Duration {
 	return min(max(minConfirm, p.AtLeast(confirmCost*request)), maxConfirm)
 }
 
-// StandBack is how long a process whose program failed this often in a row waits before it has another pod's work stopped again. The time doubles
-// with each failure.
+// StandBack returns how long a process whose program failed this often in a row waits before it has another pod's work stopped again. The time doubles with
+// each failure.
 func (p *Pace) StandBack(failures int) time.Duration {
 	if failures <= 0 {
-		return 0 // a plan counted some, and the receipt was changed since
+		return 0 // a plan counted failures, and the receipt was changed since
 	}
 	return p.Longer(min(minStandBack<<min(failures-1, 8), maxStandBack))
 }

@@ -3,21 +3,21 @@ package pace
 import "time"
 
 const (
-	// lasting is how long a write has to stand to count as not undone.
+	// lasting is how long a write must last to count as not undone.
 	lasting = time.Minute
-	// minDamping is how much later the next try comes when they did so once.
+	// minDamping is the delay of the next try after a write was undone once.
 	minDamping = 100 * time.Millisecond
-	// MaxDamping is the longest time by which it comes later.
+	// MaxDamping is the longest delay.
 	MaxDamping = 10 * time.Second
 )
 
-// Undone counts how often in a row another writer undid a write, and knows when that was last repeated. It is not safe for concurrent use.
+// Undone counts how often in a row another writer undid a write, and records when the write was last repeated. It is not safe for concurrent use.
 type Undone struct {
 	times int
 	at    time.Time
 }
 
-// Again takes in that the write is repeated now. It returns how often in a row it was undone, each time within a minute.
+// Again records that the write is repeated now. It returns how often in a row it was undone, each time within a minute.
 func (u *Undone) Again(now time.Time) (times int) {
 	if u.times++; now.Sub(u.at) >= lasting {
 		u.times = 0
@@ -26,7 +26,7 @@ func (u *Undone) Again(now time.Time) (times int) {
 	return u.times
 }
 
-// Damping is how much later the next try comes: nothing, then 0.1 s, and twice as much each time, up to ten seconds.
+// Damping returns the delay of the next try: nothing, then 0.1 s, and twice as much each time, up to ten seconds.
 func (u *Undone) Damping() time.Duration {
 	if u.times == 0 {
 		return 0
@@ -34,5 +34,5 @@ func (u *Undone) Damping() time.Duration {
 	return min(minDamping<<min(u.times-1, 16), MaxDamping)
 }
 
-// Left is for how long the next try waits still. It is not positive if that may come.
+// Left returns how long the next try must still wait. It is not positive if the try may come now.
 func (u *Undone) Left(now time.Time) time.Duration { return u.at.Add(u.Damping()).Sub(now) }

@@ -12,20 +12,20 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// neighbour is the holder of other partitions that a holder follows, so that one pod knows when its pod is gone: its slot and its partitions
-// go to others even if no pod waits for a slot. Each holder follows one, whatever their number.
+// neighbour is the one other holder of partitions that a holder follows, so that one pod knows when that holder is gone: its slot and its partitions go to
+// others even if no pod waits for a slot. Each holder follows one, however many there are.
 type neighbour struct {
 	pod    string
 	stream *watch.PodStream
 	stop   context.CancelFunc
-	// vain says that a plan found the pod alive.
+	// vain: a plan found the pod alive.
 	vain bool
-	// since is when this one began, and turns when the next one may, zero if none is to.
+	// since is when this holder began to follow it. turns is when it may follow the next one, zero if none is waiting.
 	since, turns time.Time
 }
 
-// settles is for how long a holder follows one neighbour at least. To follow another one takes up to three requests, and a writer may change the map, and so
-// the neighbour, many times a minute.
+// settles is the least time for which a holder follows one neighbour. A switch takes up to three requests, and a writer may change the map, and with it the
+// neighbour, many times a minute.
 const settles = 2 * time.Second
 
 func (n *neighbour) close() {
@@ -36,8 +36,8 @@ func (n *neighbour) close() {
 	*n = neighbour{since: n.since}
 }
 
-// neighbourOf returns the pod that the holder of me follows, empty if there is none: that of the first id before me, cyclically, of those that
-// the row lists and that have an entry.
+// neighbourOf returns the pod that the holder of me follows, empty if there is none. Of the ids that the row lists and that have an entry, it is the pod of
+// the first one before me, cyclically.
 func neighbourOf(me int, owner store.Owner) string {
 	row := owner.Record.State.Row
 	if row == nil {
@@ -54,8 +54,8 @@ func neighbourOf(me int, owner store.Owner) string {
 	return ""
 }
 
-// FollowNeighbour follows the pod that the holder of me is to follow by this moment of the owner, and none if me is receipt.NoID. If the last change was a
-// moment ago, it stays with the former one until NeighbourTurns.
+// FollowNeighbour follows the pod that the holder of me should follow by this version of the owner, or none if me is receipt.NoID. If it switched less than
+// settles ago, it keeps the former one until NeighbourTurns.
 func (p *Peers) FollowNeighbour(ctx context.Context, me int, owner store.Owner, now time.Time, log logr.Logger) {
 	n, pod := &p.neighbour, ""
 	if me != receipt.NoID {
@@ -77,20 +77,20 @@ func (p *Peers) FollowNeighbour(ctx context.Context, me int, owner store.Owner, 
 	n.stream.Wake(p.wake)
 }
 
-// NeighbourTurns is when FollowNeighbour is to be called again, zero if that is not due.
+// NeighbourTurns returns when to call FollowNeighbour again, zero if that is not due.
 func (p *Peers) NeighbourTurns() time.Time { return p.neighbour.turns }
 
-// NeighbourLives says that a plan has found the neighbour alive.
+// NeighbourLives records that a plan has found the neighbour alive.
 func (p *Peers) NeighbourLives() { p.neighbour.vain = true }
 
-// NeighbourIdle returns the neighbour's pod if it locks nothing, and an empty name if it does or if that is not known.
+// NeighbourIdle returns the neighbour's pod if it locks nothing, and an empty name if it locks something or that is unknown.
 func (p *Peers) NeighbourIdle(owner store.Ref) string {
 	n := &p.neighbour
 	if n.stream == nil || !n.stream.Synced() {
 		return ""
 	}
 	if pod, there := n.stream.Get(n.pod); there {
-		if r, _ := receipt.Of(pod, owner.String()); r.Locked() { // one that cannot be read locks
+		if r, _ := receipt.Of(pod, owner.String()); r.Locked() { // an unreadable receipt locks
 			return ""
 		}
 	}
@@ -112,7 +112,7 @@ func (p *Peers) NeighbourGone(owner store.Ref, now time.Time) bool {
 	return !n.vain
 }
 
-// NeighbourEnds is when the neighbour counts as gone, because it is strict and its grace period is over; the zero time if that is not known.
+// NeighbourEnds returns when the neighbour counts as gone, because it is strict and its grace period is over; the zero time if that is unknown.
 func (p *Peers) NeighbourEnds(owner store.Ref) time.Time {
 	n := &p.neighbour
 	if n.stream == nil {

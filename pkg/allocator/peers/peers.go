@@ -1,4 +1,4 @@
-// Package peers follows other pods for one process: those whose end could free a slot for a waiter, and for a holder one other holder.
+// Package peers follows other pods for one process: for a waiter the pods whose end could free a slot, and for a holder one other holder.
 package peers
 
 import (
@@ -17,7 +17,7 @@ import (
 type Peers struct {
 	store *store.Store
 	wake  chan struct{}
-	// owned and labelled follow the owner's pods, and those with a lock, which may have been relabelled.
+	// owned follows the owner's pods. labelled follows those with a lock, which may have been relabelled.
 	owned, labelled *watch.PodStream
 	stop            context.CancelFunc
 	neighbour       neighbour
@@ -26,7 +26,7 @@ type Peers struct {
 // New returns Peers that follow no pod. wake gets a value when there is news.
 func New(s *store.Store, wake chan struct{}) *Peers { return &Peers{store: s, wake: wake} }
 
-// Follow follows the pods that could free a slot, until Leave or the end of ctx. It reports false if it did so already. It does not block.
+// Follow follows the pods that could free a slot, until Leave or the end of ctx. It returns false if it already followed them. It does not block.
 func (p *Peers) Follow(ctx context.Context, owner store.Owner, log logr.Logger) (begun bool) {
 	if p.owned != nil {
 		return false
@@ -39,7 +39,7 @@ func (p *Peers) Follow(ctx context.Context, owner store.Owner, log logr.Logger) 
 	return true
 }
 
-// Close ends all that is followed, and blocks until it has ended.
+// Close stops following all pods, and blocks until that has ended.
 func (p *Peers) Close() {
 	p.neighbour.close()
 	p.Leave()
@@ -58,7 +58,7 @@ func (p *Peers) Leave() {
 // Synced reports whether Pods knows all of them.
 func (p *Peers) Synced() bool { return p.owned != nil && p.owned.Synced() && p.labelled.Synced() }
 
-// Pods is census.Survey as far as the watches know. Only a survey finds out which pods have come from another owner.
+// Pods returns what census.Survey would, as far as the watches know. Only a survey finds out which pods have come from another owner.
 func (p *Peers) Pods(owner store.Owner) []proposal.Pod {
 	seen := map[string]bool{} // by UID
 	var pods []proposal.Pod
@@ -66,7 +66,7 @@ func (p *Peers) Pods(owner store.Owner) []proposal.Pod {
 		for _, meta := range stream.Objects() {
 			if !seen[string(meta.UID)] {
 				seen[string(meta.UID)] = true
-				pod, _ := census.PodOf(owner, meta, stream == p.owned) // a receipt that cannot be read locks
+				pod, _ := census.PodOf(owner, meta, stream == p.owned) // an unreadable receipt locks
 				pods = append(pods, pod)
 			}
 		}

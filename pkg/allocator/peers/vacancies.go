@@ -6,17 +6,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Vacancies knows which ids that the row lists have no holder, by what this process has seen itself: the map has no entry, or one of a pod that locks
+// Vacancies tracks which ids of the row have no holder, by what this process has seen itself: the map has no entry, or the entry of a pod that locks
 // nothing. Such a pod may never start.
 type Vacancies struct{ ids map[int]vacancy }
 
-// vacancy is since when an id has been vacant. pod is that of its entry, empty if there is none.
+// vacancy is since when an id has been vacant. pod is the pod of its entry, empty if there is none.
 type vacancy struct {
 	pod   string
 	since time.Time
 }
 
-// See takes in what is so now. idle has pods that lock nothing. A pod that has just got its entry has all the time to take it.
+// See records the present state. idle has pods that lock nothing. A pod with a new entry gets the full time to take it.
 func (v *Vacancies) See(owner store.Owner, idle map[string]bool, now time.Time) {
 	row := owner.Record.State.Row
 	if row == nil {
@@ -41,7 +41,7 @@ func (v *Vacancies) See(owner store.Owner, idle map[string]bool, now time.Time) 
 // Any reports whether any id is vacant.
 func (v *Vacancies) Any() bool { return len(v.ids) > 0 }
 
-// For is for how long the id has been vacant, 0 if it is not.
+// For returns how long the id has been vacant, 0 if it is not.
 func (v *Vacancies) For(id int, now time.Time) time.Duration {
 	if is, vacant := v.ids[id]; vacant {
 		return now.Sub(is.since)
@@ -49,7 +49,7 @@ func (v *Vacancies) For(id int, now time.Time) time.Duration {
 	return 0
 }
 
-// Over returns the ids that have been vacant for at least this long, with the pods of their entries. A negative time never ends.
+// Over returns the ids that have been vacant for at least after, with the pods of their entries. A negative time never ends.
 func (v *Vacancies) Over(after time.Duration, now time.Time) map[int]string {
 	over := map[int]string{}
 	for id, is := range v.ids {
@@ -60,7 +60,7 @@ func (v *Vacancies) Over(after time.Duration, now time.Time) map[int]string {
 	return over
 }
 
-// Next is when the next id has been vacant for so long, the zero time if there is none.
+// Next returns when the next id has been vacant for that long, the zero time if there is none.
 func (v *Vacancies) Next(after time.Duration, now time.Time) (at time.Time) {
 	for _, is := range v.ids {
 		if over := is.since.Add(after); after >= 0 && over.After(now) && (at.IsZero() || over.Before(at)) {

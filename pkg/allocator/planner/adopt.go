@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// adopt replaces the owner by a newer moment of it.
+// adopt replaces the owner by a newer version of it.
 func (p *Planner) adopt(owner store.Owner) {
 	s, before := p.o.Process.State(), p.view.owner
 	if p.view.owner, p.view.late = owner, false; p.view.state != suspected && p.view.state != other {
@@ -21,12 +21,12 @@ func (p *Planner) adopt(owner store.Owner) {
 		p.view.suspect()
 	}
 	if r := &p.view.request; owner.Record.State.Handover[s.Locks.Lock.Share.ID] != r.by {
-		r.by, r.granted = "", false // one that is refused leaves the map, and may come again
+		r.by, r.granted = "", false // a refused requester leaves the map, and may ask again
 	}
 	p.heard(s, before)
 }
 
-// heard draws what follows from the newer moment of the owner.
+// heard updates the plans after a newer version of the owner.
 func (p *Planner) heard(s source.State, before store.Owner) {
 	q, owner, now := &p.plans, p.view.owner, p.o.Clock.Now()
 	p.hearUndone(s, before)
@@ -51,7 +51,7 @@ func (p *Planner) heard(s source.State, before store.Owner) {
 		id = receipt.NoID
 	}
 	if !p.named(s, before) && p.named(s, owner) && p.o.Contact.Owner() != nil && !q.made && s.Locks.Lock.State != receipt.Locks {
-		from := p.o.Process.Proposed(id, now.Add(p.o.Pace.Queue(q.contenders))) // all hear of it at the same moment
+		from := p.o.Process.Proposed(id, now.Add(p.o.Pace.Queue(q.contenders))) // all pods hear of it at the same moment
 		if from.After(p.listenAt) {
 			p.listenAt = from
 		}
@@ -60,7 +60,7 @@ func (p *Planner) heard(s source.State, before store.Owner) {
 	p.o.Process.Proposed(id, time.Time{})
 }
 
-// hearUndone notes that the owner does not say any more what it said of this pod. All pods that this concerns wait longer, not only the one that wrote it.
+// hearUndone records that the owner no longer has what it had about this pod. All pods concerned wait longer, not only the pod that wrote it.
 func (p *Planner) hearUndone(s source.State, before store.Owner) {
 	says := func(owner store.Owner) bool {
 		_, asks := owner.Record.State.Handover.Of(p.o.Pod)
@@ -72,7 +72,7 @@ func (p *Planner) hearUndone(s source.State, before store.Owner) {
 	}
 }
 
-// noteUndone notes a write, and whether it changes again what others undid of the last one. It may have been heard of already.
+// noteUndone records a write, and whether it repeats a change that others undid. The process may have heard of that already.
 func (p *Planner) noteUndone(is, next assignment.State) {
 	q := &p.plans
 	if !q.heardUndone && (q.wrote.Undone(is, next) || !is.Row.Same(next.Row) && !q.was.Same(q.wrote.Row) && q.wrote.Row.Same(next.Row)) {
@@ -81,7 +81,7 @@ func (p *Planner) noteUndone(is, next assignment.State) {
 	q.was, q.wrote, q.heardUndone = is.Row, next, false
 }
 
-// undone has the next turns of this process come later, whatever the reason.
+// undone delays the next turns of this process.
 func (p *Planner) undone() {
 	const told = 4 // times in a row
 	if p.plans.undone.Again(p.o.Clock.Now()) == told {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// joinTime is how long a holder waits before it joins those that divide the partitions: one write serves all that start together.
+	// joinTime is how long a holder waits before it joins the members: one write serves all holders that start together.
 	joinTime = time.Second
-	// firstJoinTime is that wait if no holder divides them yet.
+	// firstJoinTime is that wait if there are no members yet.
 	firstJoinTime = 3 * time.Second
 )
 
-// count is the number of slots that holds for this pod. A condemned pod keeps its slot until Kubernetes removes it. With the policy OrderedReady it
-// removes such pods one after the other, and only those that are Ready.
+// count returns the number of slots that applies to this pod. A condemned pod keeps its slot until Kubernetes removes it. With the policy OrderedReady,
+// Kubernetes removes such pods one after the other, and only Ready ones.
 func (p *Planner) count(s source.State) int {
 	n, id := p.view.owner.Count, s.Locks.Lock.Share.ID
 	if id >= n && p.view.owner.Condemned(s.Pod) {
@@ -27,7 +27,7 @@ func (p *Planner) count(s source.State) int {
 	return n
 }
 
-// named reports whether the map names this pod for the slot that it locks. If it locks none, any slot will do.
+// named reports whether the map names this pod for the slot that it locks, or for any slot if it locks none.
 func (p *Planner) named(s source.State, owner store.Owner) bool {
 	if lock := s.Locks.Lock; lock.State == receipt.Locks {
 		return owner.Record.State.Slots[lock.Share.ID] == p.o.Pod
@@ -36,7 +36,7 @@ func (p *Planner) named(s source.State, owner store.Owner) bool {
 	return named
 }
 
-// offers are what the owner's annotations propose.
+// offers returns what the owner's annotations propose.
 func (p *Planner) offers(s source.State) (*proposal.Offers, proposal.Mine) {
 	o := p.view.owner
 	return proposal.NewOffers(o.Count, o.Record.State, o.Wish, p.o.Strategies), proposal.Mine{
@@ -44,7 +44,7 @@ func (p *Planner) offers(s source.State) (*proposal.Offers, proposal.Mine) {
 	}
 }
 
-// input is that of a plan about these pods.
+// input returns the input of a plan for these pods.
 func (p *Planner) input(s source.State, pods []proposal.Pod, rollout proposal.Rollout) proposal.Input {
 	owner, now := p.view.owner, p.o.Clock.Now()
 	in := proposal.Input{
@@ -63,13 +63,13 @@ func (p *Planner) input(s source.State, pods []proposal.Pod, rollout proposal.Ro
 	return in
 }
 
-// joins has the own id if it has been held for long enough to join other members (strategy primary).
+// joins returns this pod's id if the pod has held it long enough to join the members (strategy primary).
 func (p *Planner) joins(s source.State) map[int]bool {
 	at := s.Locks.Working
 	return map[int]bool{at.ID: !at.Empty() && p.o.Clock.Since(s.Since) >= p.view.owner.Wish.GiveBackAfter}
 }
 
-// joinIn is how much later a holder plans that is not among those that divide the partitions yet, or whose partitions are idle.
+// joinIn returns the extra delay for a holder that is not a member yet.
 func (p *Planner) joinIn(s source.State) time.Duration {
 	row := p.view.owner.Record.State.Row
 	switch {

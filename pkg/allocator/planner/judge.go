@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Why a pod that asks should not have the slot.
+// Reasons to refuse the slot to a pod that asks for it.
 const (
 	notAlive   = "it does not live"
 	notWaiting = "it does not wait for a slot"
@@ -20,8 +20,7 @@ const (
 	notNewer   = "it is of no newer revision, or Kubernetes keeps this pod"
 )
 
-// Judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
-// stopped in vain.
+// Judge finds out whether the requester should have the slot. For a dead pod, or one of an older revision, the work would be stopped in vain.
 func (p *Planner) Judge(ctx context.Context) error {
 	s, r := p.o.Process.State(), &p.view.request
 	id := s.Locks.Lock.Share.ID
@@ -46,8 +45,8 @@ func (p *Planner) Judge(ctx context.Context) error {
 	return nil
 }
 
-// refuses says why the pod of this name should not have the slot, empty if it should: it lives, is this owner's and waits; and it is of the current
-// revision and this pod is not, or this pod is condemned. No other request in the map stops work.
+// refuses explains why the pod of this name should not have the slot, or returns "". It should have the slot if it is alive, belongs to this owner and
+// waits, and if it is of the current revision and this pod is not, or this pod is condemned. No other request in the map stops work.
 func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why string, err error) {
 	owner := p.view.owner
 	pod, err := p.o.Store.GetLivePod(ctx, p.o.Namespace, by)
@@ -75,8 +74,8 @@ func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why s
 	}
 	own, err := p.o.Store.RevisionOf(ctx, s.Pod)
 	switch {
-	case errors.Is(err, store.ErrGone): // it is of no revision any more
-	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
+	case errors.Is(err, store.ErrGone): // it no longer belongs to a revision
+	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has released the ReplicaSet
 		p.view.suspect()
 		return notOurs, nil
 	case err != nil:

@@ -38,7 +38,7 @@ func (p *Planner) ReadOwner(ctx context.Context) error {
 	return nil
 }
 
-// seek finds out whether another object owns the pod now. A pod that no object controls was relabelled, and keeps its owner.
+// seek finds out whether another object owns the pod now. A pod without a controller was relabelled, and keeps its owner.
 func (p *Planner) seek(ctx context.Context) error {
 	pod, err := p.o.Process.ReadPod(ctx)
 	if err != nil {
@@ -64,8 +64,7 @@ func (p *Planner) seek(ctx context.Context) error {
 	return nil
 }
 
-// follows reports whether this pod goes over to another owner. If its Role does not permit that one, it is better off with what it has of the owner
-// that is gone.
+// follows reports whether this pod changes to another owner. If its Role denies access to that owner, the pod keeps what it holds of the deleted owner.
 func (p *Planner) follows(ctx context.Context, ref store.Ref) (bool, error) {
 	if p.view.state != gone {
 		return true, nil
@@ -74,7 +73,8 @@ func (p *Planner) follows(ctx context.Context, ref store.Ref) (bool, error) {
 	if errors.As(err, new(*store.ForbiddenError)) {
 		if p.view.barred != ref {
 			p.view.barred = ref
-			// Log: the workload was deleted without its pods, and the Role does not permit what controls them now, such as a ReplicaSet. The pod keeps its id.
+			// Log: the workload was deleted without its pods, and the Role does not permit access to their present controller, such as a ReplicaSet. The
+			// pod keeps its id.
 			// Do: make the workload again, or permit the new one in the Role; see [the workload is deleted](operations.md#the-workload-is-deleted).
 			p.o.Log.Info("the pod has another owner, which its Role does not permit: it stays with the former one", "other", ref.String(), "reason", err.Error())
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Plan reads the owner unless a stream has it, lists the pods, decides, and writes what is proposed.
+// Plan reads the owner unless a stream has it, lists the pods, decides, and writes the proposal.
 func (p *Planner) Plan(ctx context.Context) (source.Outcome, error) {
 	s, q := p.o.Process.State(), &p.plans
 	slow := p.o.Pace.Loaded()
@@ -23,9 +23,9 @@ func (p *Planner) Plan(ctx context.Context) (source.Outcome, error) {
 		q.turn = time.Time{}
 		return source.Outcome{}, q.leases.Delete(ctx, p.o.Lease, p.view.owner.Count, p.o.Clock.Now)
 	case !p.view.fresh && (busy || !p.o.Contact.UpToDate()):
-		return source.Outcome{}, p.ReadOwner(ctx) // the time that it takes says how busy the server is now
+		return source.Outcome{}, p.ReadOwner(ctx) // the time that it takes shows how busy the server is
 	case busy:
-		q.extended = true // too many would plan before the first one's write is heard of
+		q.extended = true // too many pods would plan before they hear of the first one's write
 		q.turn = p.o.Clock.Now().Add(p.turnIn(s, slow))
 		return source.Outcome{}, nil
 	}
@@ -44,7 +44,7 @@ func (p *Planner) Plan(ctx context.Context) (source.Outcome, error) {
 			return source.Outcome{}, err
 		}
 	}
-	written, err := p.o.Store.Propose(context.WithoutCancel(ctx), owner, *decision.Next) // who ends knows what it has proposed
+	written, err := p.o.Store.Propose(context.WithoutCancel(ctx), owner, *decision.Next) // a process that ends must know what it has proposed
 	p.o.Pace.Planned(p.o.Clock.Since(began))
 	return p.proposed(owner, decision, written, err)
 }
@@ -57,7 +57,7 @@ func (p *Planner) proposed(owner store.Owner, decision proposal.Decision, writte
 		q.contenders = min(max(2*q.contenders, 2), mostContenders)
 		p.view.outdate()
 		p.view.late = errors.Is(err, store.ErrAmbiguous)
-		return source.Outcome{Late: p.view.late}, err // whatever a read shows: it may arrive later, while the version that it tests still stands
+		return source.Outcome{Late: p.view.late}, err // despite what a read shows, the write may arrive while the version that it tests still stands
 	case errors.Is(err, store.ErrNotKept):
 		p.adopt(written)
 		q.undone.Again(p.o.Clock.Now())
@@ -77,8 +77,8 @@ func (p *Planner) proposed(owner store.Owner, decision proposal.Decision, writte
 	return source.Outcome{Made: true}, nil
 }
 
-// decide lists the pods and plans for what it finds. If a Deployment has no slot for this pod, or a hand-over is under way, it reads where the
-// pod stands in the rolling update.
+// decide lists the pods and plans. If a Deployment has no slot for this pod, or a hand-over is under way, it also reads the pod's progress in the rolling
+// update.
 func (p *Planner) decide(ctx context.Context, s source.State, owner store.Owner) (d proposal.Decision, err error) {
 	pods, err := census.Survey(ctx, p.o.Store, owner)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Planner) decide(ctx context.Context, s source.State, owner store.Owner)
 	}
 	own, err := p.o.Store.RevisionOf(ctx, s.Pod)
 	switch {
-	case errors.Is(err, store.ErrGone): // no revision of the owner's any more
+	case errors.Is(err, store.ErrGone): // it no longer belongs to a revision of the owner
 		return d, nil
 	case err != nil:
 		return d, err
@@ -112,7 +112,7 @@ func (p *Planner) inVain(s source.State, owner store.Owner, d proposal.Decision)
 	if s.Locks.Lock.State == receipt.Locks {
 		p.peers.NeighbourLives()
 		if !p.named(s, owner) {
-			q.undone.Again(now) // its entry has no room, or another pod locks its slot, too
+			q.undone.Again(now) // its entry has no room, or another pod also locks its slot
 		}
 		if p.sweeps(s) {
 			q.sweptInVain, q.sweepFrom = q.sweptInVain+1, now

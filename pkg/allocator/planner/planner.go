@@ -21,16 +21,16 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// Planner is the owner and the other pods as one pod knows them.
+// Planner holds what one pod knows about its owner and the other pods.
 type Planner struct {
 	o source.Options
-	// pod is the own pod as Heard got it last.
+	// pod is this pod as last passed to Heard.
 	pod     *metav1.PartialObjectMetadata
 	view    view
 	plans   plans
 	peers   *peers.Peers
 	changes *report.Changes
-	// listenAt is when to begin the watch of the own pod.
+	// listenAt is when to start the watch of this pod.
 	listenAt time.Time
 }
 
@@ -66,11 +66,11 @@ func (p *Planner) Hear() {
 	case known && contact.Newer(owner.ResourceVersion, p.view.owner.ResourceVersion):
 		p.adopt(owner)
 	case !known && stream.Synced() && p.view.state == seen && p.view.lag.Asks("", p.o.Clock.Now()):
-		p.view.state = unread // deleted, it seems
+		p.view.state = unread // probably deleted
 	}
 }
 
-// Heard looks whether another object controls the pod now. A pod that lost its controller was relabelled, and keeps its slot.
+// Heard checks whether another object controls the pod now. A pod that lost its controller was relabelled, and keeps its slot.
 func (p *Planner) Heard(pod *metav1.PartialObjectMetadata) *receipt.Confirmed {
 	was, is := metav1.GetControllerOfNoCopy(p.pod), metav1.GetControllerOfNoCopy(pod)
 	if is != nil && (was == nil || was.UID != is.UID) {
@@ -80,11 +80,11 @@ func (p *Planner) Heard(pod *metav1.PartialObjectMetadata) *receipt.Confirmed {
 	return nil
 }
 
-// Listen starts the watches that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then
-// that of its pod only a little later: so it is for most pods when a thousand start at once.
+// Listen starts the missing watches. A pod that finds itself in the map at its first read needs none before it has its id, and needs the watch of its pod
+// only a little later. That holds for most pods when a thousand start at once.
 func (p *Planner) Listen(why duty.Duty) {
 	s, now, c := p.o.Process.State(), p.o.Clock.Now(), p.o.Contact
-	if p.view.ok() { // without the permission to read it a watch would hide that, and one that is gone is read again and again
+	if p.view.ok() { // without permission to read the owner a watch would hide the error, and a missing owner is polled
 		c.WatchOwner()
 	}
 	if why.Why != duty.OwnTurn && !now.Before(p.listenAt) {
@@ -109,9 +109,9 @@ func (p *Planner) See(known *duty.Known) duty.View {
 	s, owner, now := p.o.Process.State(), p.view.owner, p.o.Clock.Now()
 	ok, missing := p.view.ok(), p.view.state == gone
 	known.Unseen, known.Turn = p.view.unseen(now), p.plans.turn
-	known.Show = ok && surplus(owner) || p.plans.made && !p.named(s, owner) // one plan is to serve all that run
+	known.Show = ok && surplus(owner) || p.plans.made && !p.named(s, owner) // one plan should serve all pods that run
 	v := duty.View{Gone: missing || p.view.state == other, Count: p.count(s), Propose: receipt.Nothing()}
-	v.Leaves = v.Gone && (!missing || owner.UID == "") // without its owner it keeps what it has, if it knows of how many
+	v.Leaves = v.Gone && (!missing || owner.UID == "") // without its owner it keeps what it has, if it knows the count
 	if !ok {
 		return v
 	}
@@ -119,13 +119,13 @@ func (p *Planner) See(known *duty.Known) duty.View {
 	v.Propose, v.Yield = offers.To(mine)
 	if by := offers.Requester(mine); by != "" && s.Locks.Lock.State == receipt.Locks {
 		r := &p.view.request
-		judged := r.by == by && (r.granted || p.plans.drops) // a plan may keep one that was refused: it waits by now
+		judged := r.by == by && (r.granted || p.plans.drops) // a plan may keep a refused requester: it may wait by then
 		v.Asks, v.Asked = !judged && !now.Before(r.nextAt), r.wanted() == by
 	}
 	return v
 }
 
-// Facts returns what is known of the owner.
+// Facts returns what is known about the owner.
 func (p *Planner) Facts() source.Facts {
 	s, v := p.o.Process.State(), &p.view
 	ok := v.ok()
@@ -136,7 +136,7 @@ func (p *Planner) Facts() source.Facts {
 	}
 }
 
-// Alarm is when time alone changes what this source knows: the first of the times of each part.
+// Alarm returns when time alone changes what this source knows: the earliest alarm of its parts.
 func (p *Planner) Alarm(now time.Time) time.Time {
 	s := p.o.Process.State()
 	mine := s.Receipt()
@@ -148,7 +148,7 @@ func (p *Planner) Alarm(now time.Time) time.Time {
 	return at
 }
 
-// Shared reports whether another id has an entry and is among those that divide the partitions.
+// Shared reports whether another id has an entry and is a member.
 func (p *Planner) Shared() bool {
 	offers, me := p.offers(p.o.Process.State())
 	return offers.Shared(me)
@@ -167,16 +167,16 @@ func (p *Planner) MadeRoom(ctx context.Context) (bool, error) {
 	return proposal.MadeRoom(pods, p.o.Pod), nil
 }
 
-// Took draws when to begin the watch of the own pod.
+// Took draws the time to start the watch of this pod.
 func (p *Planner) Took() { p.listenAt = p.o.Clock.Now().Add(p.o.Pace.Watch(p.plans.contenders)) }
 
-// Gave forgets who asked for the slot, and what is about the slot that was given up or never taken.
+// Gave forgets the requester, and the plans about the slot that was given up or never taken.
 func (p *Planner) Gave() {
 	p.view.request = request{}
 	p.plans.made, p.plans.reservedSince, p.plans.vainUntil = false, time.Time{}, time.Time{}
 }
 
-// Ends has the owner read again if a write may arrive late, so that the map does not name the pod in the end.
+// Ends has the owner read again if a write may arrive late, so that the map does not keep naming the pod.
 func (p *Planner) Ends() { p.view.late = p.view.late || p.o.Process.State().Locks.Late && p.view.ok() }
 
 // Close ends the watches of other pods.

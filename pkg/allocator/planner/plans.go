@@ -13,40 +13,41 @@ import (
 )
 
 const (
-	// mostContenders is more than the pods for which an owner has room. A mistyped count says more.
+	// mostContenders exceeds the number of pods for which an owner has room. A mistyped count would yield more.
 	mostContenders = 1 << 15
-	// vainTime is how often one of the holders plans in vain about partitions.
+	// vainTime is the interval at which one of the holders may plan partitions in vain.
 	vainTime = 30 * time.Second
 	// sweepTime is how long the map may name dead pods.
 	sweepTime = 4 * time.Second
-	// sweepTurn is how much longer each further holder waits with that: those of lower ids may be dead, too.
+	// sweepTurn is the extra delay of each further holder, because the holders of lower ids may also be dead.
 	sweepTurn = time.Second
 	// sweepers is how many holders (lowest ids first) plan because the map names more pods than are Ready. Without the limit every rollout would make
 	// all holders plan.
 	sweepers = 3
-	// idleTime is how long a holder waits for another pod to plan that it owns a partition without work.
+	// idleTime is how long a holder lacks a partition of its target before it plans itself. Until then, it leaves the plan to other pods.
 	idleTime = 5 * time.Second
 )
 
 // plans is what a process knows about its turn to plan, and about the last plan.
 type plans struct {
-	// turn is when it may plan, zero unless a plan would change something as far as it knows. extended: it was put off because the API server was slow.
+	// turn is when this process may plan, zero unless a plan would probably change something. extended: the turn was delayed because the API server was
+	// slow.
 	turn     time.Time
 	extended bool
-	// made: a plan was made since this pod has no slot. planned is the owner that it was about, with what was heard since, and decision its result.
+	// made: a plan was made since this pod last lost its slot. planned is the owner of that plan, updated by later news, and decision its result.
 	made     bool
 	planned  store.Owner
 	decision proposal.Decision
-	// rollout is where this pod stood in a rolling update at that plan.
+	// rollout is this pod's progress in a rolling update at that plan.
 	rollout proposal.Rollout
-	// contenders is an estimate of how many pods want to plan now.
+	// contenders estimates how many pods want to plan now.
 	contenders int
-	// unsureAt is when the watches have been silent for so long that they are not relied on.
+	// unsureAt is when the watches have been silent for too long to rely on them.
 	unsureAt time.Time
 	// reservedSince is when this waiter first saw a free slot that it must leave to others.
 	reservedSince time.Time
-	// undone is how often others undid what pods wrote. wrote is the last write of this process, and was the row before it. heardUndone: since then it
-	// has heard that something was undone.
+	// undone counts how often others undid what pods wrote. wrote is the last write of this process, and was the row before it. heardUndone: since then the
+	// process has heard that something was undone.
 	undone      pace.Undone
 	heardUndone bool
 	wrote       assignment.State
@@ -58,24 +59,24 @@ type plans struct {
 	// lacksSince is when this holder began to lack partitions of its target.
 	lacksSince time.Time
 	vacant     peers.Vacancies
-	// surplus is how many pods more the map names than the owner's status counts. sweepFrom is since when, or since the last plan for it in vain.
+	// surplus is how many more pods the map names than the owner's status counts. sweepFrom is when that began, or when the last plan about it was in vain.
 	surplus     surplusNames
 	sweptInVain int
 	sweepFrom   time.Time
-	// leases are those of slots that the owner does not have any more.
+	// leases are those of slots that the owner no longer has.
 	leases lease.Leftovers
-	// drops: a plan is to drop a request for this pod's slot.
+	// drops: a plan should drop a request for this pod's slot.
 	drops bool
 }
 
-// alarm is when a process has reason to plan that has the slot, or NoID, of the owner.
+// alarm returns when this process has reason to plan. id is its slot of the owner, or NoID.
 func (q *plans) alarm(now time.Time, owner store.Owner, id int) time.Time {
 	return pace.Soonest(now, q.unsureAt, q.vainUntil, q.vacant.Next(owner.Wish.FailoverAfter, now), q.lacksSince.Add(idleTime), q.sweepsAt(owner, id), q.clearsAt(owner, id))
 }
 
-// sweepsAt is when this holder plans because the map names more pods than the owner has, or than are Ready: a pod that does not start may be there in
-// place of a dead one. The status comes with the watch that each holder has, so no pod lists or follows others to hear of it. The status lacks a pod that
-// was relabelled, and before Kubernetes 1.35 those that end. Then the plan is in vain, and the next one comes twice as late.
+// sweepsAt returns when this holder plans because the map names more pods than the owner has, or than are Ready: a pod that does not start may have
+// replaced a dead one. Each holder watches the status anyway, so no pod needs to list or follow others for it. The status lacks relabelled pods and, before
+// Kubernetes 1.35, ending pods. Then the plan is in vain, and the next one waits twice as long.
 func (q *plans) sweepsAt(owner store.Owner, id int) time.Time {
 	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
 	if q.surplus.pods == 0 && (q.surplus.ready == 0 || lower >= sweepers) {
@@ -84,7 +85,7 @@ func (q *plans) sweepsAt(owner store.Owner, id int) time.Time {
 	return q.sweepFrom.Add((sweepTime + time.Duration(lower)*sweepTurn) << min(q.sweptInVain, 8))
 }
 
-// clearsAt is when this holder deletes Leases of slots that the owner does not have any more.
+// clearsAt returns when this holder deletes Leases of slots that the owner no longer has.
 func (q *plans) clearsAt(owner store.Owner, id int) time.Time {
 	lower := id
 	if slots := owner.Record.State.Slots; len(slots) > 0 {
@@ -93,16 +94,16 @@ func (q *plans) clearsAt(owner store.Owner, id int) time.Time {
 	return q.leases.At(lower)
 }
 
-// abandoned reports whether the row gives partitions to an id above the count that the map does not name any more. They rest until a plan.
+// abandoned reports whether the row gives partitions to an id above the count that the map no longer names. These partitions have no work until a plan.
 func abandoned(owner store.Owner) bool {
 	row := owner.Record.State.Row
 	return row != nil && slices.ContainsFunc(row.Owners.IDs(), func(id int) bool { return id >= owner.Count && owner.Record.State.Slots[id] == "" })
 }
 
-// surplusNames is how many pods more the map names than the owner has, and than it has Ready ones.
+// surplusNames is how many more pods the map names than the owner has, and than are Ready.
 type surplusNames struct{ pods, ready int }
 
-// surplusOf compares the map with the status. One that counts not even this pod is older than it.
+// surplusOf compares the map with the status. A status that does not count even this pod is older than the pod.
 func surplusOf(owner store.Owner) surplusNames {
 	if owner.Pods == 0 {
 		return surplusNames{}
@@ -111,14 +112,14 @@ func surplusOf(owner store.Owner) surplusNames {
 	return surplusNames{max(0, n-owner.Pods), max(0, n-owner.Ready)}
 }
 
-// contenders estimates how many pods want to plan: as many as there are slots to give, or as many as a Deployment is starting.
+// contenders estimates how many pods want to plan: the number of slots to give, or the number of pods that a Deployment is starting.
 func contenders(owner store.Owner) int {
 	return min(max(1, owner.Count-len(owner.Record.State.Slots), starting(owner)), mostContenders)
 }
 
-// starting estimates how many pods of a Deployment start now. A pod that comes to a full map cannot see its siblings without a list. An estimate that
-// is too high costs a short wait, and one that is too low costs each pod a list and a write in vain. The status lags: while there are old pods in a
-// rolling update the controller may just have started as many as it may.
+// starting estimates how many pods of a Deployment start now. A pod that finds a full map cannot see its siblings without a list. Too high an estimate
+// costs a short wait; too low an estimate costs each pod a list and a write in vain. The status lags: while a rolling update has old pods, the controller
+// may just have started the maximum.
 func starting(owner store.Owner) int {
 	if !owner.Rolls() {
 		return 0

@@ -11,22 +11,22 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/work"
 )
 
-// WayOut says what to do about a rolling update whose old pods do not hand over.
+// WayOut is the advice for a rolling update whose old pods do not hand over.
 const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods hand over: idalloc run, a linked program, " +
 	"or idalloc watch with --drain-exec or --drain=http"
 
-// outlivesGrace says why the slot of a pod that has outlived its grace period does not come free, and what to do.
+// outlivesGrace explains why the slot of a pod that has outlived its grace period does not come free, and what to do.
 const outlivesGrace = "being deleted, grace period over, not gone, so its node may be down; without strict mode no other pod can have the slot " +
 	"before the pod is gone: bring the node back, or, if it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute " +
 	"or delete the Node object"
 
-// Reason says why this pod has no slot.
+// Reason explains why this pod has no slot.
 func (p *Planner) Reason(lease string) source.Reason {
 	d := p.plans.decision
 	return source.Reason{Text: p.reason(lease), Live: d.Live, Waiting: d.Waiting}
 }
 
-// reason is the text of Reason.
+// reason returns the text of Reason.
 func (p *Planner) reason(lease string) string {
 	s, owner := p.o.Process.State(), p.view.owner
 	switch {
@@ -42,7 +42,7 @@ func (p *Planner) reason(lease string) string {
 	return p.whyNot(s.Receipt())
 }
 
-// whyNot says why the last plan gave this pod no slot.
+// whyNot explains why the last plan gave this pod no slot.
 func (p *Planner) whyNot(r receipt.Receipt) string {
 	owner, d := p.view.owner, p.plans.decision
 	live := fmt.Sprintf("%d pods live, %d wait", d.Live, d.Waiting)
@@ -81,9 +81,9 @@ func (p *Planner) whyNot(r receipt.Receipt) string {
 		"a slot comes free when a pod that holds one is gone, or when the count grows%s", owner.Ref, owner.Count, owner.Count, live, kept)
 }
 
-// whoOutlives says which pods have outlived their grace period and keep slots all the same, and what to do. It is empty if none does.
+// whoOutlives lists pods that have outlived their grace period and still keep slots, with advice. It is empty if there are none.
 func whoOutlives(d proposal.Decision) string {
-	const most = 3 // pods; who sees these looks for more
+	const most = 3 // pods; a user who sees these looks for more
 	if len(d.Overdue) == 0 {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Consider draws this process's turn when a plan would change something, as far as it knows.
+// Consider draws this process's turn if a plan would probably change something.
 func (p *Planner) Consider() {
 	s, q, worth := p.o.Process.State(), &p.plans, false
 	q.vacant.See(p.view.owner, map[string]bool{p.peers.NeighbourIdle(s.Owner): true}, p.o.Clock.Now())
@@ -52,7 +52,7 @@ func (p *Planner) turnIn(s source.State, scale time.Duration) time.Duration {
 	return damped + p.o.Pace.Window(n, scale) + join
 }
 
-// holderPlans is for a pod with a slot: it plans if the map does not say so, if partitions are to move, or if dead pods are named.
+// holderPlans reports whether a pod with a slot should plan: the map does not name it, partitions should move, or the map names dead pods.
 func (p *Planner) holderPlans(s source.State) bool {
 	owner, id := p.view.owner, s.Locks.Lock.Share.ID
 	switch {
@@ -67,8 +67,8 @@ func (p *Planner) holderPlans(s source.State) bool {
 	return p.partitionsDue(s)
 }
 
-// waiterPlans is for a pod without a slot. It first makes the plan from what its watches say, because of a hundred waiters that hear of one free slot
-// one gets it: only a plan that has something to write is worth the lists. What the watches do not know yet they will say later.
+// waiterPlans reports whether a pod without a slot should plan. It first plans from its watches: if a hundred waiters hear of one free slot, only one gets
+// it, so only a plan with something to write justifies the lists. The watches deliver later what they do not show yet.
 func (p *Planner) waiterPlans(s source.State) bool {
 	q, owner := &p.plans, p.view.owner
 	id, named := owner.Record.State.Slots.Of(p.o.Pod)
@@ -76,7 +76,7 @@ func (p *Planner) waiterPlans(s source.State) bool {
 	case named && id < owner.Count:
 		return s.Locks.Lock.State == receipt.GaveUp && !p.o.Clock.Now().Before(q.vainUntil) // others go first; a waiter takes it
 	case s.Locks.Lock.State == receipt.GaveUp:
-		return false // it waits again first
+		return false // it must wait again first
 	case !q.made || owner.UID != q.planned.UID || owner.Count != q.planned.Count:
 		return true
 	case !p.o.Clock.Now().Before(q.unsureAt) && !q.unsureAt.IsZero():
@@ -102,8 +102,8 @@ func (p *Planner) unmoved(owner store.Owner) bool {
 	return maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover)
 }
 
-// rolledOn reports whether the rolling update went on since the last plan in a way that matters to a waiter with decision d. How many pods are
-// available matters only if the limit of hand-overs kept the waiter from asking for a slot.
+// rolledOn reports whether the rolling update has progressed since the last plan in a way that matters to a waiter with decision d. The number of available
+// pods matters only if the limit of hand-overs kept the waiter from asking for a slot.
 func (p *Planner) rolledOn(owner store.Owner, d proposal.Decision) bool {
 	rollout := owner.Rollout
 	if !d.HandOver.Full() {
@@ -112,8 +112,7 @@ func (p *Planner) rolledOn(owner store.Owner, d proposal.Decision) bool {
 	return rollout != p.plans.planned.Rollout
 }
 
-// partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of most other pods it knows only
-// that the map names them.
+// partitionsDue reports whether a plan would probably change who owns which partitions. The process knows of most other pods only that the map names them.
 func (p *Planner) partitionsDue(s source.State) bool {
 	owner, mine := p.view.owner, s.Locks.Lock.Share
 	row := owner.Record.State.Row
@@ -125,7 +124,7 @@ func (p *Planner) partitionsDue(s source.State) bool {
 		share := receipt.Share{ID: id}
 		if row != nil {
 			if set, listed := row.Owners[id]; listed {
-				share.Of, share.Partitions = max(1, row.Count), set.Minus(mine.Partitions) // no other pod can lock those
+				share.Of, share.Partitions = max(1, row.Count), set.Minus(mine.Partitions) // no other pod can lock this pod's partitions
 			}
 		}
 		if name == p.o.Pod {
@@ -143,8 +142,8 @@ func (p *Planner) partitionsDue(s source.State) bool {
 	return p.lacksLong(s)
 }
 
-// lacksLong reports whether the target has given this id partitions for a while that it does not have. The pod whose id has them by the row may have died
-// after it let them go: then a plan, which reads receipts, gives them away.
+// lacksLong reports whether this id has lacked partitions of its target for idleTime. The pod that owns them by the row may have died after it released
+// them: then a plan, which reads receipts, reassigns them.
 func (p *Planner) lacksLong(s source.State) bool {
 	q, mine := &p.plans, s.Locks.Lock.Share
 	offers, me := p.offers(s)

@@ -8,38 +8,38 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// awayTime is how often a pod without an owner looks for another one.
+// awayTime is the interval at which a pod without an owner looks for another one.
 const awayTime = 10 * time.Second
 
-// view is the newest moment of the owner.
+// view is the newest known version of the owner.
 type view struct {
 	owner store.Owner
 	state viewState
-	// sought is when this process last found that neither the owner nor another one exists. barred is one that its Role does not permit.
+	// sought is when this process last found that neither the owner nor another one exists. barred is an owner that its Role does not permit.
 	sought time.Time
 	barred store.Ref
-	// late: a write of this process had no answer, and nothing was heard of the owner since.
+	// late: a write of this process got no answer, and there was no news of the owner since.
 	late bool
 	// fresh: this process has read or written the owner, and has not waited since.
 	fresh bool
-	// lag is that of the stream of the owner.
+	// lag tracks the lag of the owner's stream.
 	lag     contact.Lag
 	request request
 }
 
-// viewState says what is known of the owner.
+// viewState is how much is known about the owner.
 type viewState int
 
 const (
-	// unread: it was not read yet, or has been deleted, it seems. A read tells.
+	// unread: not read yet, or probably deleted. A read tells.
 	unread viewState = iota
-	// seen: view.owner is its newest moment.
+	// seen: view.owner is its newest version.
 	seen
-	// outdated: as seen, but the owner has been written since, or may have been.
+	// outdated: like seen, but the owner has or may have been written since.
 	outdated
-	// suspected: as seen, but another object may own the pod now.
+	// suspected: like seen, but another object may own the pod now.
 	suspected
-	// gone: a read has shown that it does not exist.
+	// gone: a read has shown that the owner does not exist.
 	gone
 	// other: another object owns the pod.
 	other
@@ -48,7 +48,7 @@ const (
 // ok reports whether there is an owner to act for.
 func (v *view) ok() bool { return v.state == seen || v.state == outdated || v.state == suspected }
 
-// alarm is when time alone changes what is known of the owner.
+// alarm returns when time alone changes what is known about the owner.
 func (v *view) alarm(now time.Time) time.Time {
 	return pace.Soonest(now, v.lag.Until(), v.sought.Add(awayTime), v.request.nextAt)
 }
@@ -83,20 +83,19 @@ func (v *view) suspect() {
 	}
 }
 
-// request is the pod that asks for this pod's slot.
+// request tracks the pod that asks for this pod's slot.
 type request struct {
 	// by is the pod that was judged last. granted: it should have the slot.
 	by      string
 	granted bool
-	// told is the requester that an event named last, and refused the one that an event refused last.
+	// told is the last requester named by an event, and refused the last one that an event refused.
 	told, refused string
-	// denied counts in a row the pods that asked and should not have it. The next one is judged at nextAt at the earliest: requests in vain may come again
-	// and again.
+	// denied counts the refused requesters in a row. The next one is judged at nextAt at the earliest, because requests in vain may repeat endlessly.
 	denied pace.Undone
 	nextAt time.Time
 }
 
-// wanted is the pod that should have the slot, empty if there is none.
+// wanted returns the pod that should have the slot, empty if there is none.
 func (r *request) wanted() string {
 	if !r.granted {
 		return ""

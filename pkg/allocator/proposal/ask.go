@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// keepRequests carries over the requests that can still be met (rule 3). After a rollback those of the other revision would move slots in the
-// wrong direction.
+// keepRequests carries over the requests that can still be met (rule 3). After a rollback, requests of the other revision would move slots in the wrong
+// direction.
 func (p *planner) keepRequests() {
 	for id, name := range p.in.State.Handover {
 		pod := p.pods[name]
@@ -16,13 +16,13 @@ func (p *planner) keepRequests() {
 	}
 }
 
-// stays reports whether the pod that has the slot keeps it: it is a sibling of the other pod, and Kubernetes does not remove it.
+// stays reports whether the pod that has the slot keeps it: it is a sibling of the other pod, and Kubernetes will not remove it.
 func (p *planner) stays(id int, other *Pod) bool {
 	holder := p.pods[p.next.Slots[id]]
 	return holder != nil && !holder.Condemned && holder.Controller != "" && holder.Controller == other.Controller
 }
 
-// serveRequests gives each free slot that a pod asked for to that pod (rule 3).
+// serveRequests gives each requested free slot to its requester (rule 3).
 func (p *planner) serveRequests() {
 	for _, id := range p.next.Handover.IDs() {
 		if pod := p.pods[p.next.Handover[id]]; p.free(id) && p.waits(pod) {
@@ -31,7 +31,7 @@ func (p *planner) serveRequests() {
 	}
 }
 
-// dropRequests drops the requests of pods that have a slot by now.
+// dropRequests drops the requests of pods that now have a slot.
 func (p *planner) dropRequests() {
 	maps.DeleteFunc(p.next.Handover, func(_ int, name string) bool {
 		_, has := p.holds[name]
@@ -44,8 +44,8 @@ func (p *planner) goes(pod *Pod) bool {
 	return p.in.Rollout.Current && !p.sibling(pod) || pod.Condemned && (p.me == nil || !p.me.Condemned)
 }
 
-// ask asks pods that are to go for their slots, for the planner and for siblings that are known to run (rule 6). The controller asks for gated pods. A pod's work is stopped for
-// that. A planner whose program failed asks when its time has come, even while it leaves free slots to other pods.
+// ask asks pods that may be asked for their slots, on behalf of the planner and of siblings that are known to run (rule 6). The controller asks for gated
+// pods. Each request stops a pod's work. A planner whose program failed asks when its time has come, even while it leaves free slots to other pods.
 func (p *planner) ask() {
 	if !p.waits(p.me) && !p.in.Central || !p.in.Rollout.Current && !slices.ContainsFunc(p.alive, p.goes) {
 		return
@@ -73,13 +73,11 @@ func (p *planner) ask() {
 	}
 }
 
-// survey returns the slots that can be asked for, the highest first, because Kubernetes ends those pods first. A pod that was relabelled keeps
-// its slot.
+// survey returns the slots that can be asked for, the highest first, because Kubernetes ends those pods first. A relabelled pod keeps its slot.
 //
-// Three things count as hand-overs under way: requests; siblings that have a slot, have shown life, and are not available yet; and older pods
-// within their grace period, because their slots come free by themselves. So a revision that does not work does not collect every id. A
-// sibling that has not shown life took its slot from no pod, so it does not count. Nor do those of a StatefulSet, which starts a pod when the
-// one before it is Ready.
+// Three things count as hand-overs under way: requests; siblings that have a slot, have shown life, and are not available yet; and older pods within their
+// grace period, because their slots come free by themselves. So a broken revision does not collect every id. A sibling that has not shown life took its
+// slot from no pod, so it does not count. Siblings of a StatefulSet do not count either, because it starts a pod when the one before it is Ready.
 func (p *planner) survey() (able []int) {
 	h := &p.d.HandOver
 	starting, leaving := -p.in.Rollout.Available, 0

@@ -8,22 +8,23 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Offers are what one moment of an owner proposes to its pods. Each pod reads its own from the annotations, or the controller reads all of them. One
-// goroutine may use it at a time.
+// Offers are the proposals in one version of an owner. Each pod reads its own from the annotations, or the controller reads all of them. One goroutine may
+// use it at a time.
 type Offers struct {
 	count      int
 	state      assignment.State
 	wish       assignment.Wish
 	strategies Strategies
-	// targets are what the ids should own that the row names, by how many partitions receipts say there are: for a thousand pods it is worked out once.
+	// targets are the targets of the ids in the row, by the number of partitions according to receipts. Caching them saves a thousand pods from computing
+	// them again.
 	targets map[int]target
-	// disjoint says that the row names no partition twice.
+	// disjoint: the row names no partition twice.
 	disjoint bool
-	// divide are the ids below the count that the row names and that have a pod, in ascending order. It is nil until it is needed.
+	// divide are the ids below the count that the row names and that have a pod, in ascending order. It is nil until needed.
 	divide []int
 }
 
-// target is what ids should own, and all of that.
+// target is what ids should own, and the union of that.
 type target struct {
 	owners placement.Owners
 	all    placement.Set
@@ -34,7 +35,7 @@ func targetOf(owners placement.Owners, known bool) target {
 	return target{owners: owners, all: all(owners), known: known}
 }
 
-// all is what all ids own together. To unite set by set would take as many steps for each.
+// all returns the union of all sets. Uniting set by set would take that many steps for each set.
 func all(owners placement.Owners) placement.Set {
 	var together []int
 	for _, set := range owners {
@@ -43,19 +44,19 @@ func all(owners placement.Owners) placement.Set {
 	return placement.Of(together...)
 }
 
-// others is what ids other than this one should own.
+// others returns what the other ids should own.
 func (t target) others(id int) placement.Set { return t.all.Minus(t.owners[id]) }
 
-// Mine is a pod that reads its offer.
+// Mine describes a pod that reads its offer.
 type Mine struct {
 	Pod string
-	// Divides says that the pod works on partitions, Pauses that it is to take none now, and HandsOver that it knows when its work has stopped.
+	// Divides: the pod works on partitions. Pauses: it must take none now. HandsOver: it knows when its work has stopped.
 	Divides, Pauses, HandsOver bool
 	// Locked is what its receipt locks, and Works what it works on.
 	Locked, Works receipt.Share
 }
 
-// NewOffers returns what this moment proposes.
+// NewOffers returns the offers of this version of an owner.
 func NewOffers(count int, state assignment.State, wish assignment.Wish, strategies Strategies) *Offers {
 	o := &Offers{count: count, state: state, wish: wish, strategies: strategies, targets: map[int]target{}, disjoint: true}
 	if row := state.Row; row != nil {
@@ -68,9 +69,9 @@ func NewOffers(count int, state assignment.State, wish assignment.Wish, strategi
 	return o
 }
 
-// To returns the slot that is proposed to the pod, with its partitions, and those that are to go.
+// To returns the slot that is proposed to the pod, with its partitions, and the partitions that it should yield.
 func (o *Offers) To(m Mine) (propose receipt.Share, yield placement.Set) {
-	if !m.Locked.Empty() { // what the map says of it is for the next plan
+	if !m.Locked.Empty() { // the next plan handles what the map says about it
 		return o.At(m, m.Locked.ID)
 	}
 	if id, named := o.state.Slots.Of(m.Pod); named {
@@ -79,12 +80,12 @@ func (o *Offers) To(m Mine) (propose receipt.Share, yield placement.Set) {
 	return receipt.Nothing(), yield
 }
 
-// At is To for a pod that has this slot, or is to have it.
+// At is To for a pod that has this slot, or will have it.
 func (o *Offers) At(m Mine, id int) (propose receipt.Share, yield placement.Set) {
 	return o.share(m, id), o.yields(m, id)
 }
 
-// Requester is the pod that asks for the pod's slot, empty if none does.
+// Requester returns the pod that asks for this pod's slot, empty if none does.
 func (o *Offers) Requester(m Mine) string {
 	if !m.HandsOver {
 		return ""
@@ -92,7 +93,7 @@ func (o *Offers) Requester(m Mine) string {
 	return o.state.Handover[m.Locked.ID]
 }
 
-// Shared reports whether other ids than that of the pod have partitions to divide, and a pod that may work on them.
+// Shared reports whether ids other than that of the pod have partitions to divide, and a pod that may work on them.
 func (o *Offers) Shared(m Mine) bool {
 	if o.divide == nil {
 		o.divide = slices.DeleteFunc(o.state.Row.Members(), func(id int) bool { return o.state.Slots[id] == "" || id >= o.count })
@@ -100,7 +101,7 @@ func (o *Offers) Shared(m Mine) bool {
 	return slices.ContainsFunc(o.divide, func(id int) bool { return o.state.Slots[id] != m.Pod })
 }
 
-// share returns the slot with what the row proposes to its id.
+// share returns the slot with the partitions that the row proposes to its id.
 func (o *Offers) share(m Mine, id int) receipt.Share {
 	s := receipt.Share{ID: id}
 	if !m.Divides || m.Pauses {
@@ -111,13 +112,13 @@ func (o *Offers) share(m Mine, id int) receipt.Share {
 	if s.Of = force.Count; row != nil && s.Of > 0 {
 		s.Partitions = row.Owners[id].Intersect(placement.Between(0, s.Of-1))
 	}
-	if mine := m.Locked; !m.HandsOver && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
+	if mine := m.Locked; !m.HandsOver && mine.Of > 0 { // it cannot know when work has stopped, so it yields nothing
 		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
 	}
 	return s
 }
 
-// said returns how many partitions there are by the pod's receipt, 0 if it does not say so.
+// said returns the number of partitions in the pod's receipt, 0 if it has none.
 func (o *Offers) said(m Mine) int {
 	if o.state.Row == nil || !m.Locked.Partitions.Empty() {
 		return m.Locked.Of
@@ -141,7 +142,7 @@ func (o *Offers) target(m Mine) target {
 	return t
 }
 
-// withWorks is the target if what the pod works on is its id's, and no other id's, whatever the row says.
+// withWorks returns the target for the case that the pod's id owns what the pod works on, and no other id does, regardless of the row.
 func (o *Offers) withWorks(m Mine, id int) target {
 	mine, row := m.Works.Partitions, o.state.Row
 	if o.disjoint && mine.Equal(row.Owners[id]) {
@@ -155,8 +156,8 @@ func (o *Offers) withWorks(m Mine, id int) target {
 	return targetOf(Target(o.count, &assignment.Row{Count: row.Count, Strategy: row.Strategy, Owners: owners}, o.wish, o.said(m), o.strategies))
 }
 
-// yields returns the partitions of the id that the target gives to others, or to no id because they are above the count. Of those that the pod
-// works on they are only those that go by that, too: a row that is wrong stops no work.
+// yields returns the partitions of the id that the target gives to others, or to no id because they are above the count. Partitions on which the pod works
+// are included only if withWorks also gives them to others, so that a wrong row stops no work.
 func (o *Offers) yields(m Mine, id int) placement.Set {
 	row := o.state.Row
 	if !m.Divides || !m.HandsOver || row == nil {
@@ -166,7 +167,7 @@ func (o *Offers) yields(m Mine, id int) placement.Set {
 	has := m.Locked.Partitions.Union(row.Owners[id])
 	above := has.Minus(placement.Between(0, force.Count-1))
 	if _, listed := row.Owners[id]; !listed {
-		return above // the row is wrong, or this id is about to join
+		return above // the row is wrong, or this id will join soon
 	}
 	return has.Intersect(o.target(m).others(id)).Minus(m.Works.Partitions.Minus(o.withWorks(m, id).others(id))).Union(above)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// own plans who owns which partitions (rules 7 to 9), now that the slots are planned.
+// own plans who owns which partitions (rules 7 to 9), after the slots are planned.
 func (p *planner) own() {
 	row := p.in.State.Row
 	p.next.Row = row
@@ -34,7 +34,7 @@ func (p *planner) own() {
 	})
 	next.Owners = make(placement.Owners, len(members))
 	free := placement.Between(0, next.Count-1).Minus(locked)
-	for _, id := range members { // in order: a program's own strategy may name a partition twice, or one that does not exist
+	for _, id := range members { // in order, because a program's own strategy may name a partition twice, or one that does not exist
 		gets := target[id].Intersect(free)
 		free = free.Minus(gets)
 		next.Owners[id] = was[id].Intersect(locked).Union(gets)
@@ -47,7 +47,7 @@ func (p *planner) own() {
 	p.next.Row = &next
 	ends := next.Count == 0 && locked.Empty() && (p.in.Partitions.Wish.HasCount || p.said(true) == 0)
 	if ends || (row == nil && len(next.Owners) == 0) {
-		p.next.Row = nil // no pod works on partitions any more, or yet
+		p.next.Row = nil // no pod works on partitions now
 	}
 	moves := &p.d.Partitions
 	moves.Changed = !p.next.Row.Same(row)
@@ -67,11 +67,11 @@ func (p *planner) row() placement.Owners {
 	return p.in.State.Row.Owners
 }
 
-// locks returns what the holder of each id locks and no other pod does; what is locked in any other way, which means by several pods, by a pod
-// that has no slot, or by a damaged receipt; and all that is locked.
+// locks returns three things: what the holder of each id locks and no other pod does; what is locked in any other way (by several pods, by a pod without a
+// slot, or by a damaged receipt); and all that is locked.
 func (p *planner) locks() (alone placement.Owners, unclear, locked placement.Set) {
 	alone = placement.Owners{}
-	var pods [placement.MaxCount]int // that lock each partition: to unite set by set would take as many steps for each
+	var pods [placement.MaxCount]int // the number of pods that lock each partition; uniting set by set would take that many steps for each set
 	for _, pod := range p.alive {
 		set := pod.Receipt.LocksOf(placement.Between(0, placement.MaxCount-1))
 		if id, has := p.holds[pod.Name]; has && pod.Receipt.State == receipt.Locks {
@@ -99,7 +99,7 @@ func (p *planner) locks() (alone placement.Owners, unclear, locked placement.Set
 	return alone, unclear, locked
 }
 
-// members returns the members in ascending order, and the ids that are none any more because they are vacant (rule 7).
+// members returns the members in ascending order, and the ids that stop being members because they are vacant (rule 7).
 func (p *planner) members(strategy string) (members, vacated []int) {
 	is := make(map[int]bool, len(p.next.Slots))
 	gone := p.goneAtOnce(strategy)
@@ -118,7 +118,7 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 		case id >= p.in.Count || !p.divides(id, true):
 		case p.pods[name].Receipt.Share.Partitions.Empty():
 			joining = append(joining, id)
-		default: // it is a member whatever the row says
+		default: // it is a member, regardless of the row
 			is[id] = true
 		}
 	}
@@ -131,23 +131,22 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 	return slices.Sorted(maps.Keys(is)), vacated
 }
 
-// idle reports whether no pod locks the slot, as far as receipts can be read.
+// idle reports whether no pod locks the slot, as far as receipts are readable.
 func (p *planner) idle(id int) bool {
 	_, locked := p.lockers[id]
 	pod, has := p.pods[p.next.Slots[id]]
 	return !locked && (!has || !pod.Receipt.Locked())
 }
 
-// vacant reports whether the id has been without a holder for failover-after. A pod that has just got its entry has all the time to take it.
+// vacant reports whether the id has been without a holder for failover-after. A pod with a new entry gets the full time to take it.
 func (p *planner) vacant(id int) bool {
 	pod, is := p.in.Partitions.Vacant[id]
 	name, taken := p.next.Slots[id]
 	return is && (!taken || name == pod)
 }
 
-// goneAtOnce returns which idle ids fail over at once: no pod can take them within moments, and a stand-in works. No pod
-// that has it, or that may get it, is known to run. Pods are listed by metadata alone, so a replacement that starts looks like one that cannot
-// be scheduled.
+// goneAtOnce returns a function that reports whether an idle id fails over at once, because no pod can take it within moments and a stand-in works: no pod
+// that has or may get it is known to run. Pods are listed by metadata alone, so a replacement that starts looks like one that cannot be scheduled.
 func (p *planner) goneAtOnce(strategy string) func(id int) bool {
 	able, standIn := false, false
 	for _, pod := range p.alive {
@@ -163,13 +162,13 @@ func (p *planner) goneAtOnce(strategy string) func(id int) bool {
 	}
 }
 
-// divides reports whether a receipt says that the holder of the id works on partitions (yes), or that it does not (no).
+// divides reports whether a receipt shows that the holder of the id works on partitions (yes), or that it does not (no).
 func (p *planner) divides(id int, yes bool) bool {
 	pod, has := p.pods[p.next.Slots[id]]
 	return has && pod.Receipt.State == receipt.Locks && (pod.Receipt.Share.Of > 0) == yes
 }
 
-// more returns what ids have in a and not in b.
+// more returns what the ids have in a and not in b.
 func more(a, b placement.Owners) []Owned {
 	var all []Owned
 	for _, id := range a.IDs() {

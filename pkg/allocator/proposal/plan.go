@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// unbounded is the bound of a planner that has room for everything.
+	// unbounded is the bound of a planner with room for everything.
 	unbounded = math.MaxInt
-	// frees is the bound of one that has no room for any entry that the map lacks, not even for what a receipt locks.
+	// frees is the bound of a planner without room for any new entry, not even for a locked slot.
 	frees = -1
 )
 
-// Plan returns the owner's next state. It never fails and never blocks. Its cost is O((N + pods) log(N + pods)), and log(N) times that if the
-// annotations are full.
+// Plan returns the owner's next state. It never fails and never blocks. Its cost is O((N + pods) log(N + pods)), and log(N) times that if the annotations
+// are full.
 //
-// If there is no room for all that is new, the plan is the largest one that fits. The entries of live pods stay, and those of dead pods go. If
-// not even the slots that receipts lock fit, the map lacks these: the receipts say so themselves.
-// If there is no room for the row, the row stays as it is, and the slots go on.
+// If there is no room for everything new, the plan is the largest one that fits. The entries of live pods stay, and those of dead pods go. If not even the
+// slots that receipts lock fit, the map omits them, because the receipts are enough. If there is no room for the row, the row stays as it is, and slots are
+// still planned.
 func Plan(in Input) Decision {
 	plan := func(most int) *planner {
 		p := newPlanner(in, most)
@@ -42,11 +42,11 @@ func Plan(in Input) Decision {
 		d.PartitionsTooLarge = large
 		return d
 	}
-	// The search assumes that a plan with a higher bound takes no less room. A request that is met breaks that, because it goes. The search
-	// still finds a plan that fits, and the next plan continues from there.
+	// The search assumes that a plan with a higher bound needs at least as much room. A request that is met breaks that, because it goes. The search still
+	// finds a plan that fits, and the next plan continues from there.
 	past := sort.Search(p.added()+1, func(most int) bool { return plan(most).fits() != nil })
 	in.Partitions.Unchanged = in.Partitions.Unchanged || past == 0
-	p = plan(past - 1) // which is frees, if nothing else fits
+	p = plan(past - 1) // frees, if nothing else fits
 	if p.d.TooLarge = large; p.d.WhyNot != "" {
 		p.d.WhyNot = WhyNoRoom
 	}
@@ -59,18 +59,18 @@ type planner struct {
 	most, left int
 	// me is the planner's pod, nil for a sweep.
 	me *Pod
-	// alive are the live pods, and pods finds them by name. lost are the names of those that count as gone (rule 1).
+	// alive are the live pods, and pods finds them by name. lost are the names of pods that count as gone (rule 1).
 	alive []*Pod
 	pods  map[string]*Pod
 	lost  map[string]bool
-	// lockers maps each slot that receipts lock to the pod, or to nil if there are several.
+	// lockers maps each locked slot to the pod that locks it, or to nil if there are several.
 	lockers map[int]*Pod
 	// holds maps names of pods to slots. It is the inverse of next.Slots.
 	holds map[string]int
 	next  assignment.State
 	// wanting counts the pods that want a slot, by rank.
 	wanting [failed + 1]int
-	// open is the number of free slots below the count. lowest is a slot below which none is free. The count may be two billion.
+	// open is the number of free slots below the count. No slot below lowest is free. The count may be two billion.
 	open, lowest int
 	d            Decision
 }
@@ -119,7 +119,7 @@ func (p *planner) decide() {
 	p.conclude()
 }
 
-// keepEntries writes down who locks a slot (rule 1), and carries over the other entries that may stay (rule 2).
+// keepEntries records who locks a slot (rule 1), and carries over the other entries that may stay (rule 2).
 func (p *planner) keepEntries() {
 	for id, pod := range p.lockers {
 		if pod != nil && (p.most > frees || p.in.State.Slots[id] == pod.Name) {
@@ -136,7 +136,7 @@ func (p *planner) keepEntries() {
 	}
 }
 
-// contradiction says why the entry goes. It is empty if the entry stays.
+// contradiction returns why the entry must go. It is empty if the entry stays.
 func (p *planner) contradiction(id int, name string) Cause {
 	pod, lives := p.pods[name]
 	_, locked := p.lockers[id]
@@ -149,7 +149,7 @@ func (p *planner) contradiction(id int, name string) Cause {
 	case pod.Receipt.State == receipt.GaveUp:
 		return CauseGiven
 	case pod.Receipt.Slot() == id:
-		// It stays even if other receipts lock the slot, too.
+		// It stays even if other receipts also lock the slot.
 	case pod.Receipt.Slot() != receipt.NoID || locked || (has && other != id):
 		return CauseLocked
 	case !pod.Receipt.Locked() && (pod.Terminating || id >= p.in.Count):
@@ -176,10 +176,10 @@ func (p *planner) add(id int, pod *Pod) bool {
 	return true
 }
 
-// added returns the number of new entries and requests. An entry that only says what a receipt locks does not count.
+// added returns the number of new entries and requests. An entry that only repeats a lock does not count.
 func (p *planner) added() int { return max(0, p.most) - p.left }
 
-// fits returns an error if the owner's annotations have no room for what is to be written. A plan that adds nothing may use more room.
+// fits returns an error if the owner's annotations have no room for the plan. A plan that adds nothing may use more room.
 func (p *planner) fits() *assignment.TooLargeError {
 	if p.d.Next == nil {
 		return nil
@@ -200,13 +200,13 @@ func (p *planner) free(id int) bool {
 	return !taken && !locked
 }
 
-// insert keeps changes in order. A sort of structs would add 9 KB to each pod's program.
+// insert keeps changes in order. Sorting structs would add 9 KB to each pod's program.
 func insert(changes []Change, c Change) []Change {
 	i, _ := slices.BinarySearchFunc(changes, c, func(a, b Change) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Pod, b.Pod)) })
 	return slices.Insert(changes, i, c)
 }
 
-// conclude says what is to be written, and how it differs from what was read.
+// conclude records what to write, and how it differs from what was read.
 func (p *planner) conclude() {
 	for _, id := range p.next.Slots.IDs() {
 		name := p.next.Slots[id]
@@ -224,7 +224,7 @@ func (p *planner) conclude() {
 	}
 }
 
-// whyNot says why the planner has no slot.
+// whyNot returns why the planner has no slot.
 func (p *planner) whyNot() WhyNot {
 	if _, has := p.holds[p.in.Me]; has || p.me == nil {
 		return ""

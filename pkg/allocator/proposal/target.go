@@ -17,9 +17,9 @@ func (s Strategies) find(name string) (placement.Strategy, error) {
 	return s(name)
 }
 
-// Target returns what each member should own of the partitions in force. The row says who the members are, and what they have. Each process works it out
-// for itself, with the same result. An id that is no member should own nothing. ok is false if that cannot be told, because there is no row or
-// no strategy is known. said is how many partitions there are by the receipts, 0 if that is not known.
+// Target returns what each member should own of the partitions in force. The row names the members and what they have. Each process computes the same
+// result by itself. An id that is not a member should own nothing. ok is false if the target is unknown, because there is no row or no known strategy. said
+// is the number of partitions according to the receipts, 0 if unknown.
 func Target(count int, row *assignment.Row, wish assignment.Wish, said int, strategies Strategies) (target placement.Owners, ok bool) {
 	force, strategy := InForce(wish, row, said, strategies)
 	if row == nil || strategy == nil {
@@ -31,9 +31,9 @@ func Target(count int, row *assignment.Row, wish assignment.Wish, said int, stra
 	}), true
 }
 
-// InForce returns what is in force, without owners, and its strategy (rule 9). The user's keys say how many partitions there are. If they
-// were removed, the receipts do, and then the row, because any program may have written it. The strategy is nil if nothing says it, or if no strategy
-// is known that could be in force; then force names the one that is not. What the user wants and what makes no sense changes nothing.
+// InForce returns what is in force, without owners, and its strategy (rule 9). The user's keys set the number of partitions. If they were removed, the
+// receipts do, and then the row, which any program may have written. The strategy is nil if none is named, or if no known strategy can be in force; then
+// force names the unknown one. Invalid wishes of the user change nothing.
 func InForce(wish assignment.Wish, row *assignment.Row, said int, strategies Strategies) (force assignment.Row, strategy placement.Strategy) {
 	force.Strategy = placement.DefaultName
 	if row != nil && !wish.HasCount {
@@ -67,7 +67,7 @@ func InForce(wish assignment.Wish, row *assignment.Row, said int, strategies Str
 	return force, strategy
 }
 
-// said returns how many partitions there are by the receipts, or by those that lock some. It is 0 if none says so.
+// said returns the number of partitions according to all receipts, or only to those that lock some. It is 0 if no receipt has it.
 func (p *planner) said(all bool) int {
 	count := 0
 	for _, pod := range p.alive {

@@ -8,8 +8,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// Reserved returns for how long a waiter of this rank leaves a free slot to pods of lower ranks. That must end: when a stuck rollout is scaled down,
-// a pod that gave its slot up may be the only one that works. No other pod has wanted the slot for so long, so slots do not go back and forth.
+// Reserved returns how long a waiter of this rank leaves a free slot to pods of lower ranks. It is finite, because after a stuck rollout is scaled down, a
+// pod that gave its slot up may be the only one that works. By then no other pod has wanted the slot, so slots do not go back and forth.
 func Reserved(rank int) time.Duration {
 	if rank <= gaveUp {
 		return 10 * time.Second
@@ -17,8 +17,8 @@ func Reserved(rank int) time.Duration {
 	return time.Minute
 }
 
-// wants reports whether the pod has no slot and wants one, now or soon. One that gave up is about to wait. One that locks a slot that
-// others lock, too, lets go of it first.
+// wants reports whether the pod has no slot and wants one, now or soon. A pod that gave up will soon wait. A pod that locks a slot that others also lock
+// first releases it.
 func (p *planner) wants(pod *Pod) bool {
 	_, has := p.holds[pod.Name]
 	return !has && pod.Owned && !pod.Terminating && !pod.Receipt.Locked()
@@ -37,8 +37,8 @@ func (p *planner) sibling(pod *Pod) bool {
 	return p.me != nil && (pod == p.me || (pod.Controller != "" && pod.Controller == p.me.Controller))
 }
 
-// rank returns the rank that counts for the planner. Pods of the current revision take a slot back at once. If the planner is not of that
-// revision, pods of other controllers may be.
+// rank returns the pod's rank for this planner. Pods of the current revision take a slot back at once. If the planner is not of that revision, pods of
+// other controllers may be.
 func (p *planner) rank(pod *Pod) int {
 	if rank := pod.rank(); rank != gaveUp || p.sibling(pod) != p.in.Rollout.Current {
 		return rank
@@ -46,7 +46,7 @@ func (p *planner) rank(pod *Pod) int {
 	return neverGave
 }
 
-// leaves reports whether the waiter has to leave free slots to pods of lower ranks. Only the planner knows for how long a slot has been free.
+// leaves reports whether the waiter must leave free slots to pods of lower ranks. Only the planner knows how long a slot has been free.
 func (p *planner) leaves(pod *Pod) bool {
 	rank := p.rank(pod)
 	if p.d.Live <= p.in.Count || (pod == p.me || pod.Central) && p.in.FreeFor >= Reserved(rank) {
@@ -55,8 +55,7 @@ func (p *planner) leaves(pod *Pod) bool {
 	return slices.ContainsFunc(p.wanting[:rank], func(pods int) bool { return pods > 0 })
 }
 
-// MadeRoom reports whether a pod of another revision than me's has given its slot up without a failure and wants one. me is the name of one
-// of the pods.
+// MadeRoom reports whether a pod of a revision other than me's has given its slot up without a failure and wants one. me is the name of one of the pods.
 func MadeRoom(pods []Pod, me string) bool {
 	p := newPlanner(Input{Pods: pods, Me: me}, unbounded)
 	return p.me != nil && slices.ContainsFunc(p.alive, func(pod *Pod) bool {
@@ -75,8 +74,8 @@ func (p *planner) serveWaiters() {
 		}
 	}
 	p.d.Scarce = p.open < wanting
-	// A planner that leaves a slot is of the revision that makes room, and so are its siblings. What it gave to one of them would be handed over
-	// a moment later, and one more pod would start and stop for nothing.
+	// A planner that leaves a slot belongs to the revision that makes room, and so do its siblings. A slot given to one of them would be handed over a
+	// moment later, and one more pod would start and stop for nothing.
 	makesRoom := p.waits(p.me) && p.leaves(p.me)
 	leaving := 0
 	for _, pod := range p.waiters() {
@@ -91,18 +90,19 @@ func (p *planner) serveWaiters() {
 	p.d.Reserved = min(leaving, p.open)
 }
 
-// isBehind reports whether a gated pod leaves free slots to a pod of the current revision that takes for itself, and whose program failed. That one
-// takes such a slot when its time has come. The controller would remove the gated pod for it as soon as that had the slot, and the next one, too.
+// isBehind reports whether a gated pod leaves free slots to a pod of the current revision that takes its own slot and whose program failed. That pod takes
+// such a slot when its time has come. Otherwise the controller would remove the gated pod for it as soon as the gated pod had the slot, and then the next
+// one.
 func (p *planner) isBehind(pod *Pod) bool {
 	return p.in.Central && pod.Gated && p.in.Rollout.Current && !p.sibling(pod) && slices.ContainsFunc(p.alive, func(other *Pod) bool {
 		return p.sibling(other) && !other.Gated && other.showsLife() && p.wants(other)
 	})
 }
 
-// waiters returns the planner and its siblings that wait, in the order in which they get slots: by rank, then those with an ordinal, then by
-// age. The controller's waiters are those of the current revision first, and then all for which it plans. A gated pod that is condemned is none:
-// it could not hand the slot over to the pod of that ordinal. If there is not enough of something, those that are known to run come before older
-// ones: an entry for a pod that never starts would be of no use for as long as the pod lives.
+// waiters returns the waiting pods among the planner and its siblings, in the order in which they get slots: by rank, then those with an ordinal, then by
+// age. The controller's waiters are those of the current revision first, and then all for which it plans. A condemned gated pod is not a waiter: it could
+// not hand the slot over to the pod of that ordinal. If slots or room are scarce, pods that are known to run come before older ones: an entry for a pod
+// that never starts would be useless until the pod is gone.
 func (p *planner) waiters() []*Pod {
 	waiters := make([]*Pod, 0, len(p.alive))
 	for _, pod := range p.alive {
@@ -132,8 +132,8 @@ func (p *planner) waiters() []*Pod {
 	return waiters
 }
 
-// doubt says how doubtful it is that the pod's program runs. The planner's runs. So a planner asks for itself first: an older sibling that
-// cannot be scheduled would get the slot of a pod that works.
+// doubt returns how doubtful it is that the pod's program runs. The planner's runs. So a planner asks for itself first: an older sibling that cannot be
+// scheduled would get the slot of a pod that works.
 func (p *planner) doubt(pod *Pod) int {
 	switch {
 	case pod == p.me:
@@ -144,8 +144,8 @@ func (p *planner) doubt(pod *Pod) int {
 	return 2
 }
 
-// bound reports whether the pod waits for the slot of its ordinal. It takes another one if a pod that is to stay has that slot. This happens
-// after a user raises a Job's parallelism, or changes the start of a StatefulSet's ordinals.
+// bound reports whether the pod waits for the slot of its ordinal. It takes another slot if a pod that stays has that one, which happens after a user
+// raises a Job's parallelism, or changes the start of a StatefulSet's ordinals.
 func (p *planner) bound(pod *Pod) bool {
 	if pod.Ordinal < 0 || pod.Ordinal >= p.in.Count {
 		return false
@@ -154,11 +154,11 @@ func (p *planner) bound(pod *Pod) bool {
 	return holder == nil || holder.Terminating
 }
 
-// serve gives the waiter a slot. It returns false if there is none for it, or no room for the entry.
+// serve gives the waiter a slot. It returns false if there is no slot for it, or no room for the entry.
 func (p *planner) serve(pod *Pod) bool {
 	id := pod.Ordinal
 	if !p.bound(pod) {
-		if p.d.Scarce && p.doubt(pod) > 1 && (!pod.Central || !pod.showsLife()) { // one whose program failed comes last
+		if p.d.Scarce && p.doubt(pod) > 1 && (!pod.Central || !pod.showsLife()) { // pods whose programs failed come last
 			return false
 		}
 		for p.lowest < p.in.Count && !p.free(p.lowest) {

@@ -11,43 +11,43 @@ import (
 )
 
 const (
-	// ByAgent is the value of AssignLabel for a pod whose process locks by itself what idalloc-controller proposes to it.
+	// ByAgent is the value of AssignLabel for a pod whose own process locks what idalloc-controller proposes to it.
 	ByAgent = "agent"
 	// ProposalKey is the annotation of such a pod that carries its Proposal. Only the controller writes it.
 	ProposalKey = "idalloc.dev/proposal"
 )
 
-// Proposal is what the controller tells the process of one pod: what map and row propose to it, and what T3 has shown of its receipt. The process takes
-// it for a read of the owner.
+// Proposal is the controller's message to the process of one pod: what map and row propose to it, and the result of T3 for its receipt. The process uses it
+// like a read of the owner.
 type Proposal struct {
-	// UID is that of the pod. A proposal that was copied from another pod says nothing.
+	// UID is the UID of the pod. A proposal that was copied from another pod is ignored.
 	UID string
 	// Owner is the object that carries the map.
 	Owner identity.Owner
-	// Count is how many slots there are for this pod. A condemned one keeps its slot until Kubernetes removes it.
+	// Count is the number of slots for this pod. A condemned pod keeps its slot until Kubernetes removes it.
 	Count int
 	// Share is the slot that the map proposes, with the partitions that the row proposes to its id; Nothing if there is none.
 	Share Share
-	// Shared says that other ids divide partitions, too.
+	// Shared: other ids also divide partitions.
 	Shared bool
-	// Yield has those of the pod's partitions that go to other ids.
+	// Yield has the pod's partitions that should go to other ids.
 	Yield placement.Set
 	// Requester is a pod that should have the slot, empty if there is none.
 	Requester string
-	// MadeRoom says that a pod of another revision had given a slot up, and wanted one, when this was written.
+	// MadeRoom: a pod of another revision had given a slot up, and wanted one, when this was written.
 	MadeRoom bool
-	// Why says why there is no slot, empty if there is one.
+	// Why explains why there is no slot, empty if there is one.
 	Why string
 	// Confirmed is the outcome of the last T3, nil before the first one.
 	Confirmed *Confirmed
 }
 
-// Confirmed says what T3 has shown of one receipt.
+// Confirmed is the result of T3 for one receipt.
 type Confirmed struct {
-	// Write is that of the receipt, and Share what that locks.
+	// Write is the Write of the receipt, and Share what the receipt locks.
 	Write string
 	Share Share
-	// Slot says that another pod locks the slot, too, and Partitions are those that other pods lock, too. By is one of these pods.
+	// Slot: another pod also locks the slot. Partitions are those that other pods also lock. By is one of these pods.
 	Slot       bool
 	Partitions placement.Set
 	By         string
@@ -97,8 +97,8 @@ func (p Proposal) Encode() string {
 	return string(b)
 }
 
-// ProposalOf returns what the controller has told the process of a pod. ok is false if it has told nothing, or if what stands there is another pod's or
-// cannot be read: the controller writes it again.
+// ProposalOf returns the controller's proposal on the pod. ok is false if there is none, or if it belongs to another pod or is unreadable: the controller
+// writes it again.
 func ProposalOf(pod metav1.Object) (p Proposal, ok bool) {
 	text, there := pod.GetAnnotations()[ProposalKey]
 	if !there {
@@ -108,7 +108,7 @@ func ProposalOf(pod metav1.Object) (p Proposal, ok bool) {
 	return p, err == nil && p.UID == string(pod.GetUID())
 }
 
-// ParseProposal reads the text of the annotation. It ignores fields that it does not know.
+// ParseProposal reads the text of the annotation. It ignores unknown fields.
 func ParseProposal(text string) (Proposal, error) {
 	none := Proposal{Share: Nothing()}
 	var w proposalWire

@@ -18,48 +18,48 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Where a receipt is.
+// The annotation and the labels of a receipt.
 const (
 	// Key is the annotation of a pod that carries its receipt.
 	Key = "idalloc.dev/receipt"
 	// IDLabel is the label of a pod that locks a slot. Its value is the slot.
 	IDLabel = "idalloc.dev/instance-id"
-	// OwnerLabel is the label of a pod that locks a slot. Its value says whose slot it is.
+	// OwnerLabel is the label of a pod that locks a slot. Its value names the owner of the slot.
 	OwnerLabel = "idalloc.dev/owner"
 )
 
 const (
-	// AssignLabel is the label of a pod that says which program writes its receipt. Without it a process of the pod does.
+	// AssignLabel is the label of a pod that names the program that writes its receipt. Without it, a process of the pod does.
 	AssignLabel = "idalloc.dev/assign"
 	// ByController is the value of AssignLabel for idalloc-controller.
 	ByController = "controller"
 )
 
-// Bounds of what is read.
+// Limits of accepted values.
 const (
-	// NoID is the id of what has none.
+	// NoID is the id of a share without a slot.
 	NoID = -1
 	// MaxID is the largest id.
 	MaxID = 1<<31 - 2
-	// MaxRank is the largest Rank that is read. A larger one would make no difference.
+	// MaxRank is the largest accepted Rank. A larger one would make no difference.
 	MaxRank = 1000
-	// MaxLength is the length of the longest text that is read. One with all partitions, in the form that takes most bytes, has a third of that.
+	// MaxLength is the length of the longest accepted text. The longest form of a receipt with all partitions has a third of that.
 	MaxLength = 64 << 10
 )
 
-// State is what a receipt says of its pod.
+// State is the meaning of a receipt for its pod.
 type State int
 
 const (
-	// None is no receipt, or one that is not of this pod or not for this owner.
+	// None: there is no receipt, or it is not of this pod or not for this owner.
 	None State = iota
-	// Waits says that the pod's program runs and waits for a slot.
+	// Waits: the pod's program runs and waits for a slot.
 	Waits
-	// GaveUp says that the pod has given its slot up. It takes nothing before it waits again.
+	// GaveUp: the pod has given its slot up. It must wait again before it takes one.
 	GaveUp
-	// Locks says that the pod locks a slot, and perhaps partitions.
+	// Locks: the pod locks a slot, and perhaps partitions.
 	Locks
-	// Unreadable says that another program damaged the receipt. It locks the slot of its label and every partition.
+	// Unreadable: another program damaged the receipt. It locks the slot of its label and every partition.
 	Unreadable
 )
 
@@ -67,12 +67,12 @@ const (
 type Share struct {
 	// ID is the slot, or NoID.
 	ID int
-	// Of is how many partitions there are. It is 0 if the id is none of those that divide them: then work on Partitions has not stopped yet.
+	// Of is the number of partitions. It is 0 if the id is not a member: then work on Partitions has not stopped yet.
 	Of         int
 	Partitions placement.Set
 }
 
-// Nothing is no slot and no partition.
+// Nothing returns a share without slot and partitions.
 func Nothing() Share { return Share{ID: NoID} }
 
 // Empty reports whether s has no slot.
@@ -83,12 +83,12 @@ func (s Share) Equal(t Share) bool {
 	return s.ID == t.ID && s.Of == t.Of && s.Partitions.Equal(t.Partitions)
 }
 
-// Covers reports whether s has all that t has.
+// Covers reports whether s includes all of t.
 func (s Share) Covers(t Share) bool {
 	return t.Empty() || s.ID == t.ID && t.Partitions.Subset(s.Partitions)
 }
 
-// Within returns what of s is in t, too. Partitions of another id are not.
+// Within returns the part of s that is also in t. Partitions of another id are not.
 func (s Share) Within(t Share) Share {
 	if s.ID != t.ID {
 		return Nothing()
@@ -96,27 +96,27 @@ func (s Share) Within(t Share) Share {
 	return Share{ID: s.ID, Of: min(s.Of, t.Of), Partitions: s.Partitions.Intersect(t.Partitions)}
 }
 
-// Receipt is what a pod says about itself.
+// Receipt is the content of a pod's receipt.
 type Receipt struct {
-	// UID is that of the pod that wrote the receipt. Owner is "Kind/name", or "Kind.group/name" of a further kind, without a UID: a receipt stays valid when its owner is deleted
-	// and created again.
+	// UID is the UID of the pod that wrote the receipt. Owner is "Kind/name", or "Kind.group/name" of a further kind, without a UID: a receipt stays valid
+	// when its owner is deleted and created again.
 	UID, Owner string
 	State      State
-	// Share is what the receipt locks, Nothing unless State is Locks. An Unreadable one has the slot of its label.
+	// Share is what the receipt locks, Nothing unless State is Locks. An Unreadable receipt has the slot of its label.
 	Share Share
 	// Write is a new random text for each write, so that no two receipts of a pod have the same bytes.
 	Write string
-	// Rank says how willingly slots are given to the pod: 0 if it never gave one up, 1 if it did, and more if its program failed, one more
-	// for each failure in a row.
+	// Rank determines how willingly slots are given to the pod: 0 if it never gave one up, 1 if it did, and more if its program failed, plus one for each
+	// failure in a row.
 	Rank int
-	// HandsOver says that other pods may ask this one for its slot, because it can tell when its work has stopped.
+	// HandsOver: other pods may ask this pod for its slot, because it can tell when its work has stopped.
 	HandsOver bool
-	// Strict says that a Lease holds the slot beside the receipt.
+	// Strict: a Lease also holds the slot.
 	Strict bool
-	// Begun says that the controller let the pod's program begin under this lock. Only the pod's end frees the slot then.
+	// Begun: the controller let the pod's program begin under this lock. From then on, only the end of the pod frees the slot.
 	Begun bool
-	// Token is the fencing token of the slot, and Tokens are those of the partitions. Its pod notes them when it holds what it locks, so a pod
-	// that also locks it came later. Token is 0 before, and in strict mode.
+	// Token is the fencing token of the slot, and Tokens are those of the partitions. The pod notes them when it holds what it locks, so another pod that
+	// also locks it came later. Token is 0 before that, and in strict mode.
 	Token  int64
 	Tokens []identity.Share
 }
@@ -124,7 +124,7 @@ type Receipt struct {
 // Failures returns how often in a row the pod's program ended by itself soon after it had got a slot.
 func (r Receipt) Failures() int { return max(0, r.Rank-1) }
 
-// Locked reports whether the receipt locks something, even if it cannot be read what.
+// Locked reports whether the receipt locks something, even if it is unreadable.
 func (r Receipt) Locked() bool { return r.State == Locks || r.State == Unreadable }
 
 // Slot returns the slot that the receipt locks, or NoID.
@@ -138,7 +138,7 @@ func (r Receipt) Slot() int {
 // LocksSlot reports whether the receipt locks this slot.
 func (r Receipt) LocksSlot(id int) bool { return r.Locked() && r.Share.ID == id }
 
-// LocksOf returns which of these partitions the receipt locks.
+// LocksOf returns the partitions of set that the receipt locks.
 func (r Receipt) LocksOf(set placement.Set) placement.Set {
 	switch r.State {
 	case Locks:
@@ -150,7 +150,7 @@ func (r Receipt) LocksOf(set placement.Set) placement.Set {
 	return placement.Set{}
 }
 
-// Draw returns a value for Write that was never there.
+// Draw returns a value for Write that was never used.
 func Draw() string {
 	return strconv.FormatUint(rand.Uint64(), 36) //nolint:gosec // it has to differ, not to be secret
 }
@@ -172,7 +172,7 @@ type wire struct {
 	Write string `json:"write"`
 }
 
-// of stands between the partitions and their number.
+// of separates the partitions and their number.
 const of = " of "
 
 // Encode returns the text of the annotation. An Unreadable receipt has none.
@@ -196,7 +196,7 @@ func (r Receipt) Encode() string {
 	return string(b)
 }
 
-// Kept returns the text. For one that is too long to be read it returns another one that cannot be read either, and that differs if the text differs.
+// Kept returns the text. For a text that is too long it returns a shorter one that is also unreadable, and that differs if the text differs.
 func Kept(text string) string {
 	if len(text) <= MaxLength {
 		return text
@@ -206,8 +206,7 @@ func Kept(text string) string {
 	return fmt.Sprintf("%d bytes, hash %016x", len(text), h.Sum64())
 }
 
-// Parse reads the text of the annotation. It ignores fields that it does not know. The error says what is wrong; then the receipt has no more
-// than UID and Owner, if these can be read.
+// Parse reads the text of the annotation. It ignores unknown fields. After an error, the receipt has at most UID and Owner, if these are readable.
 func Parse(text string) (Receipt, error) {
 	if len(text) > MaxLength {
 		return Receipt{}, fmt.Errorf("a receipt of %d bytes", len(text))
@@ -241,7 +240,7 @@ func Parse(text string) (Receipt, error) {
 	return r, nil
 }
 
-// readTokens reads what the pod has noted. What makes no sense says nothing.
+// readTokens reads the noted tokens. It ignores invalid ones.
 func (r *Receipt) readTokens(w wire) {
 	sane := func(token int64) bool { return token > 0 }
 	if !sane(w.Token) {
@@ -274,11 +273,11 @@ func (r *Receipt) readPartitions(text *string) error {
 	return nil
 }
 
-// ErrUnreadable says that another program damaged a receipt.
+// ErrUnreadable means that another program damaged a receipt.
 var ErrUnreadable = errors.New("the receipt cannot be read")
 
-// Of returns what a pod says about itself to this owner ("Kind/name"). A receipt that was copied from another pod, or that is for another
-// owner, says nothing, whatever else it has. The error is nil or wraps ErrUnreadable; then the receipt is Unreadable.
+// Of returns the pod's receipt for this owner ("Kind/name"). A receipt that was copied from another pod, or that is for another owner, counts as None. The
+// error is nil or wraps ErrUnreadable; then the receipt is Unreadable.
 func Of(pod metav1.Object, owner string) (Receipt, error) {
 	r, err := Anywhere(pod)
 	if r.Owner != "" && r.Owner != owner {
@@ -287,7 +286,7 @@ func Of(pod metav1.Object, owner string) (Receipt, error) {
 	return r, err
 }
 
-// Anywhere returns what a pod says about itself, whichever owner that is for. Of says what the error is.
+// Anywhere returns the pod's receipt for any owner. Error: as of Of.
 func Anywhere(pod metav1.Object) (Receipt, error) {
 	text, there := pod.GetAnnotations()[Key]
 	if !there {
@@ -304,7 +303,7 @@ func Anywhere(pod metav1.Object) (Receipt, error) {
 	return r, nil
 }
 
-// Elsewhere returns what the pod locks of another owner than this one.
+// Elsewhere returns what the pod locks of owners other than this one.
 func Elsewhere(pod metav1.Object, owner string) Receipt {
 	r, err := Parse(pod.GetAnnotations()[Key])
 	if err != nil || r.State != Locks || r.UID != string(pod.GetUID()) || r.Owner == owner {
@@ -313,7 +312,7 @@ func Elsewhere(pod metav1.Object, owner string) Receipt {
 	return r
 }
 
-// labelled returns the slot that the pod's label says, or NoID.
+// labelled returns the slot in the pod's label, or NoID.
 func labelled(pod metav1.Object) int {
 	id, err := strconv.Atoi(pod.GetLabels()[IDLabel])
 	if err != nil || id < 0 || id > MaxID {
@@ -322,7 +321,7 @@ func labelled(pod metav1.Object) int {
 	return id
 }
 
-// quote returns text for an error.
+// quote shortens and quotes text for an error.
 func quote(text string) string {
 	const most = 60
 	if len(text) > most {

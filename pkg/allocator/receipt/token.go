@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// ErrNoToken means that a resourceVersion cannot be a fencing token. So no pod of the cluster can get an id.
+// ErrNoToken means that a resourceVersion cannot be a fencing token. Then no pod of the cluster can get an id.
 var ErrNoToken = errors.New("the API server's resourceVersion is no fencing token")
 
-// TokenOf returns the fencing token of a write, from the resourceVersion that the API server gave to the object. A token has 63 bits, as etcd's
-// revisions have, because databases and languages in which programs compare tokens have no larger integers. The error wraps ErrNoToken.
+// TokenOf returns the fencing token of a write, from the resourceVersion that the API server gave to the object. A token has 63 bits, like etcd's
+// revisions, because databases and languages in which programs compare tokens have no larger integers. The error wraps ErrNoToken.
 func TokenOf(version string) (int64, error) {
 	token, err := strconv.ParseInt(version, 10, 64)
 	if err != nil || token <= 0 || strconv.FormatInt(token, 10) != version {

@@ -14,13 +14,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Reasons for which partitions are held up.
+// Reasons why partitions are held up.
 const (
-	// Event: an annotation of yours on the workload makes no sense, or names a strategy that the pod does not know; the message quotes it. A value that
-	// makes no sense counts as absent, and a strategy that is not known changes nothing.
-	// Do: set a value that makes sense.
+	// Event: an annotation of yours on the workload is invalid, or names a strategy that the pod does not know; the message quotes it. An invalid value is
+	// ignored, and an unknown strategy changes nothing.
+	// Do: set a valid value.
 	keysIgnored = "AnnotationIgnored"
-	// Event: the strategy in force is not known to the pod that says so, which keeps its partitions and moves none.
+	// Event: the pod that reports this does not know the strategy in force. It keeps its partitions and moves none.
 	// Do: run one version in all pods.
 	strategyUnknown = "PartitionStrategyUnknown"
 	// Event: the workload's annotations have no room for a change of who owns which partitions. They stay as they are. Ids are given out as before.
@@ -28,26 +28,25 @@ const (
 	partitionsLarge = "PartitionsTooLarge"
 )
 
-// Changes tells what this pod's writes change on the owner, what they put back there, and what holds partitions up. One goroutine may use it at
-// a time.
+// Changes reports what this pod's writes change on the owner, what they restore there, and what holds partitions up. One goroutine may use it at a time.
 type Changes struct {
 	pod        string
 	strategies proposal.Strategies
 	happened   func(event.Event)
-	// held is what was told last of each reason for which partitions are held up.
+	// held is the last reported detail of each reason why partitions are held up.
 	held map[string]string
-	// named and listed say that the map has named this pod since it got its slot, and that the row has listed its id. intact are the owner's
-	// annotations when the map last named this pod.
+	// named: the map has named this pod since it got its slot. listed: the row has listed its id. intact are the owner's annotations when the map last
+	// named this pod.
 	named, listed bool
 	intact        map[string]string
 }
 
-// NewChanges returns what tells happened of the changes that a pod makes.
+// NewChanges returns a Changes that passes its events to happened.
 func NewChanges(pod string, strategies proposal.Strategies, happened func(event.Event)) *Changes {
 	return &Changes{pod: pod, strategies: strategies, happened: happened, held: map[string]string{}}
 }
 
-// Heard takes in a newer moment of the owner, while this pod locks the share.
+// Heard reads a newer version of the owner, while this pod locks the share.
 func (c *Changes) Heard(owner store.Owner, mine receipt.Share) {
 	if mine.Empty() {
 		c.named, c.listed = false, false
@@ -59,15 +58,15 @@ func (c *Changes) Heard(owner store.Owner, mine receipt.Share) {
 	c.listed = c.listed || mine.Of > 0 && owner.Record.State.Row != nil
 }
 
-// news reports whether the detail of a reason is other than what was told last. An empty one says that nothing is held up.
+// news reports whether the detail of a reason differs from the last reported one. An empty detail means that nothing is held up.
 func (c *Changes) news(reason, detail string) bool {
 	before := c.held[reason]
 	c.held[reason] = detail
 	return detail != before && detail != ""
 }
 
-// Wish tells which of the user's annotations about partitions make no sense, and whether this process knows the strategy in force. Each process
-// that works on partitions logs it, and the holder of one id leaves an Event.
+// Wish reports the user's invalid annotations about partitions, and whether this process knows the strategy in force. Each process that works on partitions
+// logs it, and the holder of one id writes an Event.
 func (c *Changes) Wish(owner store.Owner, id int) {
 	for reason, detail := range map[string]string{keysIgnored: c.ignored(owner), strategyUnknown: c.unknownStrategy(owner)} {
 		if c.news(reason, detail) {
@@ -76,11 +75,11 @@ func (c *Changes) Wish(owner store.Owner, id int) {
 	}
 }
 
-// ignored says which of the user's annotations do not count because they make no sense, empty if all do.
+// ignored describes the user's annotations that are invalid, empty if there are none.
 func (c *Changes) ignored(owner store.Owner) string {
 	var parts []string
 	for _, p := range owner.Wish.Problems {
-		parts = append(parts, p.Error()+": it counts as absent")
+		parts = append(parts, p.Error()+": the value is invalid and is ignored")
 	}
 	row, name := owner.Record.State.Row, owner.Wish.Strategy
 	if name != "" && (row == nil || row.Strategy != name) {
@@ -91,7 +90,7 @@ func (c *Changes) ignored(owner store.Owner) string {
 	return strings.Join(parts, "; ")
 }
 
-// unknownStrategy says that this process does not know the strategy in force, empty if it does.
+// unknownStrategy describes a strategy in force that this process does not know, empty if it knows it.
 func (c *Changes) unknownStrategy(owner store.Owner) string {
 	row := owner.Record.State.Row
 	if row == nil {
@@ -103,7 +102,7 @@ func (c *Changes) unknownStrategy(owner store.Owner) string {
 	return ""
 }
 
-// speaks reports whether the holder of the id is the one of all holders that leaves an Event of what all of them see.
+// speaks reports whether the holder of the id is the one holder that writes an Event about what all of them see.
 func speaks(owner store.Owner, id int) bool {
 	members := owner.Record.State.Slots.IDs()
 	if row := owner.Record.State.Row; row != nil {
@@ -118,7 +117,7 @@ func speaks(owner store.Owner, id int) bool {
 	return len(members) > 0 && slices.Min(members) == id
 }
 
-// Large tells that the owner's annotations have no room for a change of the row.
+// Large reports that the owner's annotations have no room for a change of the row.
 func (c *Changes) Large(owner store.Owner, d proposal.Decision) {
 	large := ""
 	if d.PartitionsTooLarge != nil {
@@ -129,7 +128,7 @@ func (c *Changes) Large(owner store.Owner, d proposal.Decision) {
 	}
 }
 
-// Restored tells that this pod, which locks the share, put back what another program changed of what idalloc writes on the owner.
+// Restored reports that this pod, which locks the share, restored what another program changed of idalloc's data on the owner.
 func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt.Share) {
 	was := before.Record
 	// Event: Normal: idalloc's annotations on the workload were changed or removed: by `kubectl replace`, a deployment tool, a person, or `kubectl rollout
@@ -161,7 +160,7 @@ func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt
 	c.happened(damaged)
 }
 
-// takenWith says which of the user's annotations a write changed that changed idalloc's, too, as kubectl replace and kubectl rollout undo do.
+// takenWith describes the user's annotations that changed in the same write as idalloc's, as kubectl replace and kubectl rollout undo do.
 func takenWith(intact, now map[string]string) (text string) {
 	for _, key := range []string{
 		assignment.PartitionCountKey, assignment.PartitionStrategyKey, assignment.PartitionFailoverAfterKey, assignment.PartitionGiveBackAfterKey,
@@ -178,7 +177,7 @@ func takenWith(intact, now map[string]string) (text string) {
 	return text
 }
 
-// Wrote tells what this pod's write changed. vacant says for how long an id has had no holder.
+// Wrote reports what this pod's write changed. vacant returns how long an id has had no holder.
 func (c *Changes) Wrote(before store.Owner, d proposal.Decision, vacant func(id int) time.Duration) {
 	c.happened(event.Written{Filled: d.Filled, Freed: d.Freed, Asked: d.HandOver.Asked})
 	c.Large(before, d)

@@ -17,12 +17,12 @@ import (
 const (
 	// timeout bounds the writing of an Event.
 	timeout = 5 * time.Second
-	// again is the least time between two Events of one pod that say why it waits, and between two about partitions with the same reason.
+	// again is the least time between two Events of one pod about why it waits, and between two about partitions with the same reason.
 	again = time.Minute
 )
 
-// Events is an observer that leaves Kubernetes Events about what people who watch the owner or this pod must know. It writes them in
-// goroutines, so that the loop does not wait for them.
+// Events is an observer that writes Kubernetes Events for people who watch the owner or this pod. It writes them in goroutines, so that the loop does not
+// wait for them.
 type Events struct {
 	store     *store.Store
 	log       *logr.Logger
@@ -31,20 +31,19 @@ type Events struct {
 	// start starts a goroutine.
 	start func(func(context.Context))
 
-	// mu is held while the others are used, and not while an Event is under way.
+	// mu guards the fields below. It is not held during a request.
 	mu sync.Mutex
-	// full says that an Event told of an owner without room since this pod had a slot.
+	// full: an Event has reported an owner without room since this pod had a slot.
 	full bool
-	// claiming is when the claim under way began. complaint is what an Event said last of why this pod waits, and complained says that one
-	// did so in this claim.
+	// claiming is when the present claim began. complaint is the last Event about why this pod waits. complained: there was one in this claim.
 	claiming   time.Time
 	complaint  complaint
 	complained bool
-	// told is when an Event of each reason about partitions or foreign pods was left last, and that about each foreign pod.
+	// told is when the last Event of each reason about partitions or foreign pods was written, and the last one about each foreign pod.
 	told map[string]time.Time
 }
 
-// NewEvents returns an observer that leaves the Events of a pod. start starts a goroutine whose context ends with the loop.
+// NewEvents returns an observer that writes the Events of a pod. start starts a goroutine whose context ends with the loop.
 func NewEvents(s *store.Store, log *logr.Logger, namespace string, pod metav1.OwnerReference, start func(func(context.Context))) *Events {
 	return &Events{store: s, log: log, namespace: namespace, pod: pod, start: start, told: map[string]time.Time{}}
 }
@@ -83,8 +82,8 @@ func (o *Events) Observe(e event.Event) {
 	case event.Given:
 		if e.Requester != "" {
 			o.leave(store.KubeEvent{
-				// Event: Normal: in a rolling update, a pod gave its id to a pod of the current revision. The message names both. In a fast update it
-				// tells of the first one of each minute.
+				// Event: Normal: in a rolling update, a pod gave its id to a pod of the current revision. The message names both. In a fast update, only
+				// the first hand-over of each minute has an Event.
 				About: e.About, Type: store.EventNormal, Reason: "SlotHandedOver",
 				Message: fmt.Sprintf("pod %s handed id %d over to pod %s", o.pod.Name, e.ID, e.Requester),
 			}, nil)
@@ -103,7 +102,7 @@ func (o *Events) Observe(e event.Event) {
 	}
 }
 
-// foreign tells of each pod once that is not the workload's and locks a slot of it.
+// foreign reports, once for each, pods of other workloads that lock a slot of this one.
 func (o *Events) foreign(e event.Planned) {
 	var pods, keys []string
 	for _, c := range e.Foreign {
@@ -121,7 +120,7 @@ func (o *Events) foreign(e event.Planned) {
 	}
 }
 
-// partitions leaves Events about partitions.
+// partitions writes Events about partitions.
 func (o *Events) partitions(e event.Event) {
 	switch e := e.(type) {
 	case event.PartitionsInForce:
@@ -157,8 +156,8 @@ func (o *Events) partitions(e event.Event) {
 	}
 }
 
-// leaveSeldom is leave, at most once a minute for each reason. Other processes' Events of the same minute have the same name, so that
-// the API server keeps one of them. It notes under the keys, too, when it left the Event.
+// leaveSeldom is leave, at most once a minute for each reason. Other processes' Events of the same minute have the same name, so that the API server keeps
+// one of them. It also records the time under the keys.
 func (o *Events) leaveSeldom(e store.KubeEvent, keys ...string) {
 	now := o.store.Clock.Now()
 	if last, told := o.told[e.Reason]; told && now.Sub(last) < again {
@@ -175,7 +174,7 @@ func (o *Events) leaveSeldom(e store.KubeEvent, keys ...string) {
 	})
 }
 
-// complain says on the pod why it waits.
+// complain writes an Event on the pod about why it waits.
 func (o *Events) complain(what string) {
 	before, next := o.complaint, complaint{what: what, at: o.store.Clock.Now()}
 	if before.due(what, next.at) {
@@ -187,7 +186,7 @@ func (o *Events) complain(what string) {
 	}
 }
 
-// relieve says on the pod that it has an id, if an Event said that it waits.
+// relieve writes an Event on the pod that it has an id, if an Event has reported that it waits.
 func (o *Events) relieve(id int) {
 	if o.complained {
 		o.complained = false
@@ -197,7 +196,7 @@ func (o *Events) relieve(id int) {
 	}
 }
 
-// leave writes an Event in a goroutine. It is best effort: one that cannot be written is logged, and failed is called if it is not nil.
+// leave writes an Event in a goroutine, as best effort: a failure is logged, and failed is called if it is not nil.
 func (o *Events) leave(e store.KubeEvent, failed func()) {
 	e.Namespace, e.Reporter = o.namespace, o.pod.Name
 	o.start(func(ctx context.Context) {
@@ -216,19 +215,19 @@ func (o *Events) leave(e store.KubeEvent, failed func()) {
 	})
 }
 
-// complaint is what this pod's Events said of its waiting.
+// complaint is the content and time of this pod's last Event about its waiting.
 type complaint struct {
 	what string
 	at   time.Time
 }
 
-// due reports whether an Event is to say now that the pod waits for what: once, and again when the reason changed, but seldom.
+// due reports whether to write now that the pod waits for what: once, and again when the reason changes, but seldom.
 func (c complaint) due(what string, now time.Time) bool {
 	return what != "" && withoutNumbers(what) != withoutNumbers(c.what) && (c.what == "" || now.Sub(c.at) >= again)
 }
 
-// withoutNumbers returns the text without its numbers, and without the units of times. In a large workload the number of pods that live
-// changes all the time, and the reason to wait is still the same.
+// withoutNumbers returns the text without its numbers, and without the units of times. In a large workload the number of live pods changes all the time,
+// while the reason to wait stays the same.
 func withoutNumbers(text string) string {
 	number := false
 	return strings.Map(func(r rune) rune {

@@ -1,4 +1,4 @@
-// Package report tells people what happens to one pod's claim, in the log and in Kubernetes Events about the owner and the pod. It finds out what a
+// Package report reports to people what happens to one pod's claim, in the log and in Kubernetes Events about the owner and the pod. It determines what a
 // write changed on the owner.
 package report
 
@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 )
 
-// Log is an observer that writes what happened into a log. The log may be replaced between two events.
+// Log is an observer that logs events. The logger may be replaced between two events.
 type Log struct{ Logger *logr.Logger }
 
 // Observe implements event.Observer.
@@ -49,7 +49,7 @@ func (l Log) Observe(e event.Event) {
 	}
 }
 
-// slot writes what became of a slot or of the assignment.
+// slot logs changes of a slot or of the assignment.
 func (l Log) slot(e event.Event) {
 	switch e := e.(type) {
 	case event.Asked:
@@ -98,7 +98,7 @@ func (l Log) slot(e event.Event) {
 	}
 }
 
-// partitions writes what became of partitions.
+// partitions logs changes of partitions.
 func (l Log) partitions(e event.Event) {
 	switch e := e.(type) {
 	case event.Taken:

@@ -1,5 +1,5 @@
-// Package source is what the loop asks about the proposal to its pod, whoever makes it: the pods themselves (package planner) or a controller
-// (package central).
+// Package source defines what the loop asks about the proposal to its pod, independent of who proposes: the pods themselves (package planner) or a
+// controller (package central).
 package source
 
 import (
@@ -21,38 +21,38 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Source is where a process learns what is proposed to its pod. One goroutine may use it at a time.
+// Source reads what is proposed to a pod. One goroutine may use it at a time.
 type Source interface {
-	// Resolve forgets the former owner and returns the pod's owner now. A Ref without a name: it is not known yet. left is what an earlier process
+	// Resolve forgets the former owner and returns the pod's present owner, or a Ref without a name if it is not known yet. left is what an earlier process
 	// of the pod published.
 	Resolve(ctx context.Context, pod *metav1.PartialObjectMetadata, left identity.Identity) (store.Ref, error)
 	// Listen starts the watches that the process lacks, before it rests.
 	Listen(why duty.Duty)
-	// Hear reads what the watches of other objects than the pod have brought.
+	// Hear reads the news from the watches of other objects than the pod.
 	Hear()
-	// Heard reads a newer moment of the process's own pod. It returns the last T3 that another program did for the pod, nil if there is none.
+	// Heard reads a newer version of the process's own pod. It returns the last T3 that another program did for the pod, or nil.
 	Heard(pod *metav1.PartialObjectMetadata) *receipt.Confirmed
-	// Consider decides whether it is this process's turn to plan. The loop calls it when it has heard all.
+	// Consider decides whether it is this process's turn to plan. The loop calls it after all news was heard.
 	Consider()
-	// See returns what is proposed to the pod, and adds to known what this source knows.
+	// See returns what is proposed to the pod, and fills in the fields of known that depend on this source.
 	See(known *duty.Known) duty.View
 	// Facts returns what is known at this moment.
 	Facts() Facts
-	// Alarm is when time alone changes something here.
+	// Alarm returns when time alone changes what the source knows.
 	Alarm(now time.Time) time.Time
-	// Reason says why the pod has no slot. lease is what to say of a Lease that another pod has, empty if none is in the way.
+	// Reason explains why the pod has no slot. lease describes a Lease of another pod that is in the way, or is empty.
 	Reason(lease string) Reason
 
 	// ReadOwner, Judge and Plan carry out the duties of these names.
 	ReadOwner(ctx context.Context) error
 	Judge(ctx context.Context) error
 	Plan(ctx context.Context) (Outcome, error)
-	// Shared reports whether other ids divide the partitions, too.
+	// Shared reports whether other ids are also members.
 	Shared() bool
-	// MadeRoom reports whether a pod of another revision gave its slot up for this one and wants it back.
+	// MadeRoom reports whether a pod of another revision gave its slot up for this pod and wants it back.
 	MadeRoom(ctx context.Context) (bool, error)
 
-	// Took is called when the pod has its slot, Gave when its receipt locks none any more, Ends when the process ends.
+	// Took is called when the pod has its slot, Gave when its receipt no longer locks a slot, Ends when the process ends.
 	Took()
 	Gave()
 	Ends()
@@ -64,14 +64,14 @@ type Source interface {
 type Facts struct {
 	// Known: there is an owner to act for. Gone: it does not exist. Other: another object owns the pod.
 	Known, Gone, Other bool
-	// Owned is how many slots the owner has, and Count how many hold for this pod. Counted: Count may be published.
+	// Owned is the owner's number of slots, and Count the number that applies to this pod. Counted: Count may be published.
 	Owned, Count int
 	Counted      bool
-	// Named: the map names this pod for the slot that it locks, or for any if it locks none.
+	// Named: the map names this pod for the slot that it locks, or for any slot if it locks none.
 	Named bool
-	// Busy: a plan is due, or a write of the owner had no answer.
+	// Busy: a plan is due, or a write of the owner got no answer.
 	Busy bool
-	// Asker is the pod that asked for the slot last, and Requester one that is to have it. Both are empty if there is none.
+	// Asker is the pod that asked for the slot last, and Requester a pod that should have it. Both are empty if there is none.
 	Asker, Requester string
 	// MayWrite: this process may write a receipt for this owner.
 	MayWrite bool
@@ -79,26 +79,26 @@ type Facts struct {
 	Confirmer string
 	// TellsEvents: the pod's account may write Kubernetes Events.
 	TellsEvents bool
-	// About is the owner in Events.
+	// About is the owner as referenced by Events.
 	About metav1.OwnerReference
 }
 
-// Reason says why a pod has no slot.
+// Reason is why a pod has no slot.
 type Reason struct {
 	Text string
-	// Live and Waiting are how many pods live and wait. Live is 0 if that is not known.
+	// Live and Waiting are the numbers of live and waiting pods. Live is 0 if they are unknown.
 	Live, Waiting int
 }
 
-// Outcome is what came of a plan.
+// Outcome is the result of a plan.
 type Outcome struct {
 	// Made: the requests succeeded, and the plan is made.
 	Made bool
-	// Late: a write that may name this pod had no answer, and may still arrive.
+	// Late: a write that may name this pod got no answer, and may still arrive.
 	Late bool
 }
 
-// State is what a process knows of its own pod.
+// State is what a process knows about its own pod.
 type State struct {
 	// Pod is as the process read or wrote it last. Owner is its owner.
 	Pod   *metav1.PartialObjectMetadata
@@ -123,10 +123,10 @@ type Process interface {
 	State() State
 	// ReadPod reads the process's pod. It changes nothing that State returns.
 	ReadPod(ctx context.Context) (*metav1.PartialObjectMetadata, error)
-	// WriteWaiting writes into the receipt that the pod waits.
+	// WriteWaiting writes the receipt of a waiting pod.
 	WriteWaiting(ctx context.Context) error
-	// Proposed tells which slot a newer moment of the owner proposes to the pod, receipt.NoID for none, and not to take it before from. It returns when
-	// the process takes one at the earliest.
+	// Proposed passes on the slot that a newer version of the owner proposes to the pod, or receipt.NoID. The process must not take a slot before from.
+	// Proposed returns the earliest time at which it takes one.
 	Proposed(id int, from time.Time) time.Time
 }
 
@@ -140,7 +140,7 @@ type Options struct {
 	Contact *contact.Contact
 	Lease   *lease.Guard
 	Tell    func(event.Event)
-	// Pod, Namespace, Divides and HandsOver are those of allocator.Options.
+	// Pod, Namespace, Divides and HandsOver: see allocator.Options.
 	Pod, Namespace     string
 	Divides, HandsOver bool
 	Strategies         proposal.Strategies

@@ -9,12 +9,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// SetProposal tells the process of a pod what is proposed to it, and returns the pod as written. pod is the pod as last read. The write fails unless the
-// pod has the same UID and was told the same so far. text are the bytes of the receipt that next confirms. They must stand, too; it is empty if next
-// confirms nothing new. Errors: as of SwapLock.
+// SetProposal writes a proposal on a pod for its process, and returns the pod as written. pod is the pod as last read. The write fails unless the pod has
+// the same UID and the same proposal as pod. If next confirms something new, text are the bytes of the confirmed receipt, and the pod must still have them;
+// otherwise text is empty. Errors: as of SwapLock.
 func (s *Store) SetProposal(ctx context.Context, pod *metav1.PartialObjectMetadata, text string, next receipt.Proposal) (*metav1.PartialObjectMetadata, error) {
 	ops := []operation{test("/metadata/uid", pod.UID)}
-	if pod.Annotations == nil { // a patch cannot add a key to nothing
+	if pod.Annotations == nil { // a patch cannot add a key to a missing map
 		ops = append(ops, test("/metadata/annotations", nil), add("/metadata/annotations", map[string]string{}))
 	}
 	path, encoded := pointer("metadata", annotationsField, receipt.ProposalKey), next.Encode()

@@ -13,39 +13,39 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// The keys of pods for which the controller takes slots.
+// The keys of pods whose slots the controller takes.
 const (
-	// AssignLabel says who takes a slot for the pod: AssignController, or receipt.ByAgent for a process that the controller plans for.
+	// AssignLabel names the program that takes a slot for the pod: AssignController, or receipt.ByAgent for a process that the controller plans for.
 	AssignLabel      = receipt.AssignLabel
 	AssignController = receipt.ByController
 	// Gate is the scheduling gate behind which the pod waits for its id.
 	Gate = "idalloc.dev/id"
-	// IDKey, CountKey, StartCountKey and IdentityKey are the annotations that become the container's environment and files.
+	// IDKey, CountKey, StartCountKey and IdentityKey are annotations that provide the container's environment and files.
 	IDKey         = "idalloc.dev/id"
 	CountKey      = "idalloc.dev/count"
 	StartCountKey = "idalloc.dev/start-count"
-	// TurnKey is what a pod had when its turn to restart with another count began, until the turn has ended.
+	// TurnKey records what a pod had when its count turn began. It stays until the turn has ended.
 	TurnKey     = "idalloc.dev/turn"
 	IdentityKey = "idalloc.dev/identity"
 )
 
-// Take replaces the receipt of a pod for which the controller takes: by a lock, or by a withdrawal. It returns the pod as written. pod is the pod as last
-// read. The write fails if anything at all has changed on the pod. Errors: as of SwapLock. With ErrNoToken nothing was sent.
+// Take replaces the receipt of a pod whose slot the controller takes, with a lock or a withdrawal. It returns the pod as written. pod is the pod as last
+// read. The write fails if anything on the pod has changed. Errors: as of SwapLock. If the error is ErrNoToken, nothing was sent.
 func (s *Store) Take(ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	return s.writeLock(ctx, pod, next, nil, false)
 }
 
-// Begin lets the program of a pod begin under the lock that a list of all receipts confirmed. pod is the pod as last read or written, with the receipt
-// that the list showed, and not Terminating. next is the same lock, begun. The write sets the annotations, and takes idalloc's gate away if gated is
-// set. It fails if anything at all has changed on the pod, and every older write fails after it. Errors: as of SwapLock.
+// Begin lets the program of a pod begin under a lock that a list of all receipts has confirmed. pod is the pod as last read or written, with the receipt
+// that the list showed, and must not be Terminating. next is the same lock, begun. The write sets the annotations, and removes idalloc's gate if gated is
+// true. It fails if anything on the pod has changed, and every older write fails after it. Errors: as of SwapLock.
 func (s *Store) Begin(
 	ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt, set map[string]string, gated bool,
 ) (*metav1.PartialObjectMetadata, error) {
 	return s.writeLock(ctx, pod, next, set, gated)
 }
 
-// writeLock writes a receipt, what goes with it, and these annotations. The precondition is the version of the whole pod. A JSON Patch whose tests say the
-// same costs the API server half as much again, because that encodes and decodes the pod twice for it.
+// writeLock writes a receipt, its labels and deletion cost, and these annotations. The precondition is the version of the whole pod. The same tests in a
+// JSON Patch would cost the API server half as much again, because it would encode and decode the pod twice for them.
 func (s *Store) writeLock(
 	ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt, set map[string]string, gated bool,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -78,7 +78,7 @@ func (s *Store) writeLock(
 	return written, keptOnPod(sent, written)
 }
 
-// Publish sets the annotations of a pod that has begun, if it has the same receipt still. Errors: as of SwapLock.
+// Publish sets the annotations of a pod that has begun, if it still has the same receipt. Errors: as of SwapLock.
 func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, set map[string]string) (*metav1.PartialObjectMetadata, error) {
 	patch := []operation{
 		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), pod.Annotations[receipt.Key]),

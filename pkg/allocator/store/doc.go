@@ -2,9 +2,8 @@
 // programs may use a Store to call the packages watch and gc. The rest is for idalloc's own packages and may change with
 // any version.
 //
-// Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch, whose tests and changes the API server applies as one.
-// For a Lease it is an update, and for a receipt that the controller writes a merge patch, that names the version that was read. These are the
-// outcomes of a write:
+// Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch, whose tests and changes the API server applies atomically. Two
+// writes use the version that was read instead: an update of a Lease, and a merge patch of a receipt by the controller. A write has one of these outcomes:
 //
 //   - The server accepted it.
 //   - ErrConflict: the object has changed. Read again and plan again.

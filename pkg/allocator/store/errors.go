@@ -14,28 +14,26 @@ import (
 var (
 	// ErrConflict means that the object changed since it was read. Read again and plan again.
 	ErrConflict = errors.New("the object changed since it was read")
-	// ErrAmbiguous means that no answer came, so the write may have happened or may happen later. Read again
-	// before anything else.
+	// ErrAmbiguous means that no answer came, so the write may have happened or may still happen. Read again before anything else.
 	ErrAmbiguous = errors.New("no answer to a write; it may still happen")
-	// ErrNoAnswer means that the server did not say what it did with a request: a broken connection, a timeout,
-	// a server error, or another program's answer.
+	// ErrNoAnswer means that it is unknown what the server did with a request: a broken connection, a timeout, a server error, or another program's answer.
 	ErrNoAnswer = errors.New("no answer from the API server")
-	// ErrRefused means that the API server refuses what a write says, whichever program sends it: an admission webhook, a policy, a quota. That may change.
+	// ErrRefused means that the API server refuses the content of a write from any program: by an admission webhook, a policy or a quota. That may change.
 	ErrRefused = errors.New("the API server refuses what is written")
-	// ErrGone means that, according to the API server, the object does not exist.
+	// ErrRefused means that the API server refuses the content of a write, regardless of the writer: by an admission webhook, a policy or a quota. That may
+	// change.
 	ErrGone = errors.New("the object does not exist")
 )
 
-// ForbiddenError says which RBAC permission is missing. Repeating the request does not help.
+// ForbiddenError names the missing RBAC permission. A retry does not help.
 type ForbiddenError struct {
-	// Name is empty for a request that is about all objects of the namespace, and Namespace for one about all namespaces.
+	// Name is empty for a request about all objects of the namespace, and Namespace for a request about all namespaces.
 	Verb, Group, Resource, Namespace, Name string
 	// Err is the API server's error.
 	Err error
 }
 
-// Error names the verb and the resource, and the role to add them to. The API server's error names the account, which is the pod's or
-// a person's.
+// Error names the verb and the resource, and the role that needs them. The API server's error names the account of the pod or the person.
 func (e *ForbiddenError) Error() string {
 	resource := e.Resource
 	if e.Group != "" {
@@ -54,7 +52,7 @@ func (e *ForbiddenError) Error() string {
 		e.Verb, resource, on, e.Verb, e.Resource, e.Group, role, e.names(), e.Err)
 }
 
-// names is a hint for the case that the Role already has the verb: resourceNames may be in the way.
+// names returns a hint that resourceNames may deny the request, in case the Role already has the verb.
 func (e *ForbiddenError) names() string {
 	switch {
 	case e.Name != "":
@@ -68,7 +66,7 @@ func (e *ForbiddenError) names() string {
 // Unwrap returns the API server's error.
 func (e *ForbiddenError) Unwrap() error { return e.Err }
 
-// asRefused has an error be ErrRefused if the API server refuses what a write says, and not who sends it.
+// asRefused makes an error an ErrRefused if the API server refuses the content of a write rather than its sender.
 func asRefused(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || Temporary(err) || errors.Is(err, ErrGone) || errors.As(err, new(*ForbiddenError)) {
@@ -77,17 +75,17 @@ func asRefused(err error) error {
 	return fmt.Errorf("%w: %w", ErrRefused, err)
 }
 
-// Temporary reports whether repeating the request may help. It may if the server is away, overloaded or slow, if the
-// object has changed, or if the server does not accept the credentials yet. It does not if the request itself is wrong.
+// Temporary reports whether a retry may help. It may if the server is away, overloaded or slow, if the object has changed, or if the server does not accept
+// the credentials yet. It does not if the request itself is wrong.
 func Temporary(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrAmbiguous) || errors.Is(err, ErrNoAnswer) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
-// NoContact reports whether err says nothing of what was asked for: no answer came, or one that refuses the credentials.
+// NoContact reports whether err carries no information about the object: no answer came, or the server refused the credentials.
 func NoContact(err error) bool { return errors.Is(err, ErrNoAnswer) || apierrors.IsUnauthorized(err) }
 
-// Unauthorized says what to do, if err says that the API server does not accept the credentials. It returns any other error as it is.
+// Unauthorized adds advice to err if the API server does not accept the credentials. It returns any other error unchanged.
 func Unauthorized(err error) error {
 	if !apierrors.IsUnauthorized(err) {
 		return err
@@ -96,8 +94,8 @@ func Unauthorized(err error) error {
 		"if that was deleted and made again, delete the pod, since the kubelet renews its token late", err)
 }
 
-// unanswered reports whether the server may have carried out a request that ended with this error. Only an API server's
-// own answer with a code below 500 says that it has not.
+// unanswered reports whether the server may have carried out a request that ended with this error. Only an API server's own answer with a code below 500
+// rules that out.
 func (t target) unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -107,9 +105,9 @@ func (t target) unanswered(err error) bool {
 	return code >= http.StatusInternalServerError || code == 0 || apierrors.IsTimeout(err) || (code == http.StatusNotFound && !t.gone(err))
 }
 
-// gone reports whether the API server says that this very object does not exist. It must be sure, because a pod that is
-// gone loses its slot. A proxy in between, or a server that does not know the path, answers 404 as well. The client turns
-// such an answer into a Status, too. That Status may even name the object, but it has the cause UnexpectedServerResponse.
+// gone reports whether the API server says that this very object does not exist. It must be sure, because a pod that is gone loses its slot. A proxy, or a
+// server that does not know the path, also answers 404. The client turns such an answer into a Status that may even name the object, but that has the cause
+// UnexpectedServerResponse.
 func (t target) gone(err error) bool {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
@@ -122,8 +120,8 @@ func (t target) gone(err error) bool {
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// check returns an error if a name cannot be part of a path. Clients do not reliably do that: some return an error that
-// looks as if no answer had come, and others send a request for something else.
+// check returns an error if a name cannot be part of a path. Clients do not check that reliably: some return an error that looks like a missing answer, and
+// others send a request for another object.
 func (t target) check(verb string) error {
 	for _, part := range []string{t.namespace, t.name} {
 		if wrong := rest.IsValidPathSegmentName(part); len(wrong) > 0 {
@@ -133,7 +131,7 @@ func (t target) check(verb string) error {
 	return nil
 }
 
-// wrap turns an error of a client into one of this package. Its text says which request failed.
+// wrap turns an error of a client into one of this package. Its text names the failed request.
 func (t target) wrap(verb string, err error) error {
 	switch {
 	case err == nil:
@@ -162,8 +160,8 @@ func (t target) try(verb string) string {
 // ByRBAC reports whether RBAC refused a request that another package sent. Admission has the same code.
 func ByRBAC(err error) bool { return apierrors.IsForbidden(err) && isRBAC(err) }
 
-// isRBAC reports whether a 403 comes from the authorizer, so that a Role can change it. Admission plugins and quotas
-// answer 403, too. Only the authorizer's message has "cannot VERB resource".
+// isRBAC reports whether a 403 comes from the authorizer, so that a Role can change it. Admission plugins and quotas also answer 403. Only the authorizer's
+// message contains "cannot VERB resource".
 func isRBAC(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

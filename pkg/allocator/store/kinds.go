@@ -14,7 +14,7 @@ import (
 // Ref names an owner.
 type Ref = kinds.Ref
 
-// Further is a kind of owner that Kubernetes does not have itself.
+// Further is a kind of owner that is not built into Kubernetes.
 type Further = kinds.Kind
 
 // The kinds that can be owners.
@@ -35,7 +35,7 @@ const (
 // IsReplicaSet reports whether a controller is a ReplicaSet of Kubernetes. It is false for nil.
 func IsReplicaSet(controller *metav1.OwnerReference) bool { return kinds.IsReplicaSet(controller) }
 
-// NewRef returns the Ref of an object. ok is false if objects of this apiVersion and kind cannot be owners. further are kinds that can also be owners.
+// NewRef returns the Ref of an object. ok is false if objects of this apiVersion and kind cannot be owners. further are additional owner kinds.
 func NewRef(apiVersion, kind, namespace, name string, further ...Further) (ref Ref, ok bool) {
 	return kinds.BuiltIn(further...).Ref(apiVersion, kind, namespace, name)
 }
@@ -53,7 +53,7 @@ func ParseRef(text, namespace string) (Ref, error) {
 	return ref, nil
 }
 
-// desired returns the number of pods that the spec of an owner asks for, nil for Kubernetes' default.
+// desired returns the number of pods in the spec of an owner, nil for Kubernetes' default.
 func desired(ref Ref, s *spec) *int {
 	if ref.Of().Count == kinds.ByParallelism {
 		return s.Parallelism
@@ -61,8 +61,8 @@ func desired(ref Ref, s *spec) *int {
 	return s.Replicas
 }
 
-// index returns a pod's index as a decimal. ok is false if pods of the kind have none. The name's end stands for the label, which only exists since
-// Kubernetes 1.28.
+// index returns a pod's index as a decimal. ok is false if pods of the kind have none. Without the label, which exists only since Kubernetes 1.28, the end
+// of the name is used.
 func index(ref Ref, pod metav1.Object) (n int, ok bool) {
 	text := ""
 	switch ref.Of().Ordinals {
@@ -83,13 +83,13 @@ func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
 	return n, ok && n >= 0
 }
 
-// Condemned reports whether Kubernetes is to remove one of the owner's pods, because the owner was scaled down or its ordinals begin elsewhere.
+// Condemned reports whether Kubernetes will remove this pod of the owner, because the owner was scaled down or its ordinals begin elsewhere.
 func (o Owner) Condemned(pod metav1.Object) bool {
 	n, ok := index(o.Ref, pod)
 	return ok && o.Of().Condemns && (n < o.OrdinalStart || n >= o.OrdinalStart+o.Count)
 }
 
-// KeptByCondemned says why a pod waits whose slot a condemned pod keeps, and what to do.
+// KeptByCondemned explains that a pod waits for a slot kept by a condemned pod, and what to do.
 func (o Owner) KeptByCondemned() string {
 	return fmt.Sprintf("%s has the ordinals %d to %d now, and pods with other ordinals keep slots that they cannot hand over; with the policy OrderedReady "+
 		"Kubernetes removes these only when all others are Ready: delete them, and they do not come back", o.Ref, o.OrdinalStart, o.OrdinalStart+o.Count-1)

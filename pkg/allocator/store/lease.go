@@ -23,25 +23,25 @@ import (
 // Leases is the resource of Leases (strict mode).
 var Leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"} //nolint:gochecknoglobals // a constant that Go cannot express
 
-// Lease locks one slot, and partitions, for a time.
+// Lease locks one slot and its partitions for a limited time.
 type Lease struct {
 	// ID is the slot.
 	ID int
-	// Holder is the UID of the pod that has it, empty if none has. Receipt says what it locks. The annotation receipt.Key has it.
+	// Holder is the UID of the pod that has the Lease, empty if none has. Receipt is what the Lease locks, from the annotation receipt.Key.
 	Holder  string
 	Receipt receipt.Receipt
-	// Pod is the holder's name, for people, or its UID if it says none.
+	// Pod is the holder's name, for people, or its UID if the Lease has no name.
 	Pod string
-	// Lasts is the time from a renewal to the end.
+	// Lasts is the time from a renewal to the expiry.
 	Lasts time.Duration
 	// Renewed is the holder's wall clock at the last renewal, for people.
 	Renewed time.Time
-	// Version is the resourceVersion, and UID that of the object. They are empty for a Lease that does not exist.
+	// Version is the resourceVersion and UID the UID of the object. They are empty if the Lease does not exist.
 	Version, UID string
 }
 
-// Outlasts returns for how long a Lease must not change until its time is over for any observer: 1.05 times what it lasts, because the rates of
-// two clocks differ by at most 5 percent, and a second.
+// Outlasts returns how long an observer must see a Lease unchanged before it has expired for any observer: 1.05 times Lasts, because the rates of two
+// clocks differ by at most 5 percent, plus one second.
 func (l Lease) Outlasts() time.Duration { return l.Lasts + l.Lasts/20 + time.Second }
 
 // LeaseName returns the name of the Lease of a slot of this owner ("Kind/name").
@@ -49,7 +49,7 @@ func LeaseName(owner string, id int) string {
 	return "idalloc-" + assignment.OwnerLabelValue(owner) + "-" + strconv.Itoa(id)
 }
 
-// GetLease reads the Lease of a slot. One that does not exist has no Version. Errors: *ForbiddenError, or another error that Temporary judges.
+// GetLease reads the Lease of a slot. A Lease that does not exist has no Version. Errors: *ForbiddenError, or another error that Temporary judges.
 func (s *Store) GetLease(ctx context.Context, ref Ref, id int) (Lease, error) {
 	u, err := s.getWhole(ctx, target{Leases, ref.Namespace, LeaseName(ref.String(), id)})
 	switch {
@@ -61,21 +61,21 @@ func (s *Store) GetLease(ctx context.Context, ref Ref, id int) (Lease, error) {
 	return leaseOf(u, id), nil
 }
 
-// EachLease lists the owner's Leases by a consistent read, and calls do for each. As Receipts it asks for one page first, and no more than one of
-// at most 8 MiB is in memory. If it has to begin again, it calls again, because what do got until then may be gone. Errors: as of GetLease.
+// EachLease lists the owner's Leases by a consistent read, and calls do for each. Like Receipts, it first asks for one page, and keeps at most one page of
+// at most 8 MiB in memory. If it has to start over, it calls again, because the Leases passed to do before may be gone. Errors: as of GetLease.
 func (s *Store) EachLease(ctx context.Context, ref Ref, again func(), do func(Lease)) error {
 	o := metav1.ListOptions{LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())}
 	return s.eachObject(ctx, target{gvr: Leases, namespace: ref.Namespace}, o, 0, again, func(u *unstructured.Unstructured) {
 		id, err := strconv.Atoi(u.GetLabels()[receipt.IDLabel])
-		if err == nil && u.GetName() == LeaseName(ref.String(), id) { // others are another program's
+		if err == nil && u.GetName() == LeaseName(ref.String(), id) { // others belong to another program
 			do(leaseOf(u, id))
 		}
 	})
 }
 
-// PutLease writes the Lease, if it is as next.Version says, and returns it as it stands. It makes one that does not exist. It stays when the owner
-// is deleted, as that of a leader election does, because work under it may go on. Errors: ErrConflict, ErrAmbiguous, ErrNotKept if it has a holder,
-// ErrRefused, *ForbiddenError, or another error that Temporary judges.
+// PutLease creates or updates the Lease if it still has next.Version, and returns it as stored. The Lease has no owner reference, like that of a leader
+// election, because work under it may continue after the owner is deleted. Errors: ErrConflict, ErrAmbiguous, ErrNotKept if it has a holder, ErrRefused,
+// *ForbiddenError, or another error that Temporary judges.
 func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error) {
 	verb := "update"
 	if next.Version == "" {
@@ -100,7 +100,7 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error
 	return Lease{}, asRefused(err)
 }
 
-// TryLease asks by a dry run whether the API server would accept a write of the Lease as it stands. Errors: as of PutLease.
+// TryLease asks by a dry run whether the API server would accept a write of the unchanged Lease. Errors: as of PutLease.
 func (s *Store) TryLease(ctx context.Context, ref Ref, l Lease) error {
 	sent := l.object(ref)
 	o := metav1.UpdateOptions{FieldManager: assignment.FieldManager, DryRun: []string{metav1.DryRunAll}}
@@ -110,8 +110,8 @@ func (s *Store) TryLease(ctx context.Context, ref Ref, l Lease) error {
 	return asRefused(err)
 }
 
-// DeleteLease deletes the Lease, if it is as l.UID and l.Version say. It is no error that there is none. A write of it that is still under way cannot
-// arrive afterwards, unless it makes one. Errors: as of PutLease.
+// DeleteLease deletes the Lease if it still has l.UID and l.Version. A missing Lease is no error. Afterwards, a write of the Lease that is still under way
+// can only arrive if it creates the Lease. Errors: as of PutLease.
 func (s *Store) DeleteLease(ctx context.Context, ref Ref, l Lease) error {
 	uid := types.UID(l.UID)
 	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &l.Version}}
@@ -125,7 +125,7 @@ func (s *Store) DeleteLease(ctx context.Context, ref Ref, l Lease) error {
 	return asRefused(err)
 }
 
-// binding returns what readers of a Lease act on.
+// binding returns the fields of a Lease that affect its readers.
 func binding(u *unstructured.Unstructured) map[string]string {
 	out := map[string]string{receipt.Key: u.GetAnnotations()[receipt.Key]}
 	for _, key := range []string{receipt.OwnerLabel, receipt.IDLabel} {
@@ -137,14 +137,14 @@ func binding(u *unstructured.Unstructured) map[string]string {
 	return out
 }
 
-// object returns the Lease as the API server has it.
+// object returns the Lease as an API object.
 func (l Lease) object(ref Ref) *unstructured.Unstructured {
 	metadata := map[string]any{
 		"name": LeaseName(ref.String(), l.ID), "namespace": ref.Namespace,
 		labelsField: map[string]any{receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String()), receipt.IDLabel: strconv.Itoa(l.ID)},
 	}
 	spec := map[string]any{lastsField: int64(math.Ceil(l.Lasts.Seconds()))}
-	if l.Version != "" { // without the UID an update of a Lease that was deleted would make it again
+	if l.Version != "" { // without the UID an update of a deleted Lease would create it again
 		metadata["resourceVersion"], metadata["uid"] = l.Version, l.UID
 	}
 	if l.Holder != "" {
@@ -165,17 +165,17 @@ const (
 )
 
 const (
-	// holderSeparator stands between the name and the UID of a Lease's holder. No name has it.
+	// holderSeparator separates the name and the UID in a Lease's holder. No name contains it.
 	holderSeparator = "/"
 	// microTime is the format of metav1.MicroTime.
 	microTime = "2006-01-02T15:04:05.000000Z07:00"
 )
 
-// leaseOf reads a Lease. If what it locks cannot be read, it locks every partition.
+// leaseOf reads a Lease. If its receipt is unreadable, it locks every partition.
 func leaseOf(u *unstructured.Unstructured, id int) Lease {
 	l := Lease{ID: id, Version: u.GetResourceVersion(), UID: string(u.GetUID()), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
 	seconds, _, _ := unstructured.NestedInt64(u.Object, specField, lastsField)
-	l.Lasts = time.Duration(min(seconds, math.MaxInt32)) * time.Second // which Outlasts can add to
+	l.Lasts = time.Duration(min(seconds, math.MaxInt32)) * time.Second // so that Outlasts does not overflow
 	holder, _, _ := unstructured.NestedString(u.Object, specField, holderField)
 	if holder == "" {
 		return l

@@ -17,12 +17,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// SwapLock replaces the receipt on the pod with next, and returns the pod as written. pod is the pod as last read. The write fails unless the
-// pod has the same UID, the same receipt and the same two labels still, so a late write cannot undo a newer one. The labels and the deletion
-// cost change in the same request.
+// SwapLock replaces the receipt on the pod with next, and returns the pod as written. pod is the pod as last read. The write fails unless the pod still has
+// the same UID, receipt and two labels, so a late write cannot undo a newer one. The same request changes the labels and the deletion cost.
 //
-// wrote is the receipt that the caller wrote last. No program writes its bytes again. The bytes of another one may come back, so the write fails
-// unless nothing at all has changed on the pod.
+// wrote is the receipt that the caller wrote last. No program writes its bytes again. If the pod has another receipt, those bytes may have come back, so
+// the write fails if anything on the pod has changed.
 //
 // Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, receipt.ErrNoToken if the write locks, *ForbiddenError, or the server's own.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
@@ -42,7 +41,7 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	return written, nil
 }
 
-// tokenless returns an error if a lock of the pod can have no token.
+// tokenless returns an error if a lock of the pod cannot have a token.
 func tokenless(next receipt.Receipt, pod *metav1.PartialObjectMetadata) error {
 	if next.State != receipt.Locks {
 		return nil
@@ -70,7 +69,7 @@ func (s *Store) patchMetadata(ctx context.Context, t target, kind types.PatchTyp
 	})
 }
 
-// keptOnPod compares the labels and annotations that were sent with what stands on the pod. A receipt's labels count although none was sent.
+// keptOnPod compares the labels and annotations that were sent with those on the pod. A receipt's labels count even if none were sent.
 func keptOnPod(sent map[string]string, written *metav1.PartialObjectMetadata) error {
 	stands := map[string]string{}
 	for _, key := range append(slices.Collect(maps.Keys(sent)), receipt.IDLabel, receipt.OwnerLabel) {
@@ -96,7 +95,7 @@ func differs(pod, now *metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// labelsOf returns a pod's labels that go with a receipt. There are none for one that locks nothing.
+// labelsOf returns a pod's labels that belong to a receipt: none for a receipt that locks nothing.
 func labelsOf(r receipt.Receipt) map[string]string {
 	if r.State != receipt.Locks {
 		return map[string]string{}
@@ -104,13 +103,13 @@ func labelsOf(r receipt.Receipt) map[string]string {
 	return map[string]string{receipt.IDLabel: strconv.Itoa(r.Share.ID), receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)}
 }
 
-// lockPatch replaces the receipt if it stands still, and whatever goes with it.
+// lockPatch replaces the receipt and what belongs to it, if the pod still has the old receipt.
 func lockPatch(pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) ([]byte, error) {
 	before, there := pod.Annotations[receipt.Key]
 	return podPatch(pod, there && before != wrote, lockChanges(pod, next))
 }
 
-// lockChanges set the receipt, the labels and the deletion cost.
+// lockChanges returns the changes of the receipt, the labels and the deletion cost.
 func lockChanges(pod *metav1.PartialObjectMetadata, next receipt.Receipt) []change {
 	text, before := next.Encode(), lookup(pod.Annotations, receipt.Key)
 	labels := labelsOf(next)
@@ -125,7 +124,7 @@ func lockChanges(pod *metav1.PartialObjectMetadata, next receipt.Receipt) []chan
 	}
 	return []change{
 		{field: annotationsField, key: receipt.Key, old: before, new: &text, tested: true},
-		// A receipt whose labels were removed was no lock for a moment: a late write must not make it look unbroken.
+		// A receipt whose labels were removed was no lock for a moment. A late write must not make it look unbroken.
 		{field: labelsField, key: receipt.IDLabel, old: oldID, new: id, tested: true},
 		{field: labelsField, key: receipt.OwnerLabel, old: lookup(pod.Labels, receipt.OwnerLabel), new: owner, tested: true},
 		{field: annotationsField, key: assignment.DeletionCostKey, old: oldCost, new: cost}, // it follows from the receipt
@@ -138,7 +137,7 @@ type Receipt struct {
 
 	Pod string
 	UID types.UID
-	// Text is the annotation as it stands, by receipt.Kept, and Version the pod's resourceVersion.
+	// Text is the annotation after receipt.Kept, and Version the pod's resourceVersion.
 	Text, Version string
 	// Deadline is when the pod's grace period ends, nil unless it is being deleted.
 	Deadline *metav1.Time
@@ -147,14 +146,14 @@ type Receipt struct {
 // Overdue reports whether the pod has outlived its grace period.
 func (r Receipt) Overdue(now time.Time) bool { return r.Deadline != nil && !r.Deadline.After(now) }
 
-// Sought says which receipts are to be listed.
+// Sought selects the receipts to list.
 type Sought struct {
-	// IDs are the slots. If there are none, all are listed.
+	// IDs are the slots. If empty, all slots are listed.
 	IDs []int
-	// Former are owners ("Kind/name") that pods come from. What pods lock of these is listed, too.
+	// Former are owners ("Kind/name") that pods come from. Receipts for them are also listed.
 	Former []string
-	// Since is a pod's resourceVersion: the list is of that moment or a later one. The API server answers from its cache then, at once. Without it the server
-	// first finds out from its store how new its cache has to be, and waits up to a tenth of a second for that.
+	// Since is a pod's resourceVersion: the list must not be older. The API server then answers from its cache, at once. Without Since, the server first
+	// asks its store how new the cache must be, and waits up to a tenth of a second for that.
 	Since string
 }
 
@@ -180,9 +179,9 @@ func (o Sought) selector(ref Ref) string {
 	return selector + "," + receipt.IDLabel + " in (" + strings.Join(ids, ",") + ")"
 }
 
-// Receipts lists the receipts of the owner's live pods that lock something. It finds them by their labels. version is the moment that the list shows. It asks
-// for one page, because an API server answers that from its cache, and for several only if that one is larger than 8 MiB. Errors: *ForbiddenError, or another
-// error that Temporary judges.
+// Receipts lists the receipts of the owner's live pods that lock something, found by their labels. version is the resourceVersion of the list. It asks for
+// one page, because an API server answers that from its cache, and for several pages only if the one is larger than 8 MiB. Errors: *ForbiddenError, or
+// another error that Temporary judges.
 func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Receipt, version string, err error) {
 	o := metav1.ListOptions{LabelSelector: which.selector(ref), FieldSelector: LivePods}
 	if which.Since != "" {
@@ -198,7 +197,7 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Rece
 		}
 		for i := range list.Items {
 			pod := &list.Items[i]
-			r, _ := receipt.Of(pod, ref.String()) // one that cannot be read locks, too
+			r, _ := receipt.Of(pod, ref.String()) // an unreadable receipt also locks
 			if len(which.Former) > 0 {
 				r, _ = receipt.Anywhere(pod)
 			}

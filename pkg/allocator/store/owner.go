@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// Owner is one moment of an owner. Count and assignment were read together.
+// Owner is one version of an owner. Count and assignment were read together.
 type Owner struct {
 	Ref
 	UID             types.UID
@@ -20,34 +20,33 @@ type Owner struct {
 	Count int
 	// OrdinalStart is a StatefulSet's .spec.ordinals.start.
 	OrdinalStart int
-	// Pods is how many live pods the owner has by its status. Before Kubernetes 1.35 it lacks Terminating ones of Deployments and ReplicaSets.
+	// Pods is the number of live pods in the owner's status. Before Kubernetes 1.35 it lacks Terminating pods of Deployments and ReplicaSets.
 	Pods int
-	// Ready is how many of them are Ready by its status. It is 0 for a kind of which nothing is known but that it can be scaled.
+	// Ready is the number of Ready pods in the owner's status. It is 0 for a kind of which only the scale subresource is known.
 	Ready int
-	// Rollout says how a Deployment replaces its pods. It is the zero value for other kinds.
+	// Rollout is how a Deployment replaces its pods. It is the zero value for other kinds.
 	Rollout Rollout
-	// RollsNow says that a rolling update is under way, so each pod that ends has a successor.
+	// RollsNow: a rolling update is under way, so each pod that ends has a successor.
 	RollsNow bool
-	// Selector selects the owner's pods, in the form that list requests take.
+	// Selector selects the owner's pods, in the form for list requests.
 	Selector string
 	// Annotations are all of the owner's annotations, nil if it has none.
 	Annotations map[string]string
 	// Record is the content of idalloc's annotations.
 	Record assignment.Record
-	// Wish is what the user's annotations say about partitions.
+	// Wish is what the user's annotations request for partitions.
 	Wish assignment.Wish
-	// Controlled says that another object controls a ReplicaSet, so that it is the owner of no pod.
+	// Controlled: another object controls the ReplicaSet, so it owns no pod.
 	Controlled bool
-	// Terminating says that the owner is being deleted.
+	// Terminating: the owner is being deleted.
 	Terminating bool
 }
 
 // Room returns how full the owner's annotations are.
 func (o Owner) Room() assignment.Room { return assignment.RoomOn(o.Annotations) }
 
-// DecodeOwner reads an owner from an Object. earlier may be nil. If it is an earlier moment of the owner with the same annotations, DecodeOwner
-// reuses its Record: most events change only the status. It may replace values in object.Annotations by equal ones. An error names the field
-// of the spec that cannot be read.
+// DecodeOwner reads an owner from an Object. earlier may be nil. If it is an earlier version of the owner with the same annotations, DecodeOwner reuses its
+// Record: most events change only the status. It may replace values in object.Annotations by equal ones. An error names the unreadable field of the spec.
 func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 	o := Owner{
 		Ref:             ref,
@@ -83,13 +82,13 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 	o.Record = earlier.Record
 	for _, k := range assignment.Keys() {
 		if v, ok := earlier.Annotations[k]; ok {
-			o.Annotations[k] = v // the record has slices of this copy of the text, so the other copy can go
+			o.Annotations[k] = v // the record has slices of this copy of the text, so the other copy can be freed
 		}
 	}
 	return o, nil
 }
 
-// says reports whether o's record is that of these annotations, too.
+// says reports whether these annotations have the same record as o.
 func (o *Owner) says(annotations map[string]string) bool {
 	for _, k := range assignment.Keys() {
 		was, there := o.Annotations[k]

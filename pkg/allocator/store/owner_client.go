@@ -19,7 +19,7 @@ func newOwners(config *rest.Config, client *http.Client) (rest.Interface, error)
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.NegotiatedSerializer = objectCodec{}.negotiated()
-	config.GroupVersion, config.APIPath = nil, "/" // each request has a path of its own
+	config.GroupVersion, config.APIPath = nil, "/" // each request sets its own path
 	return rest.UnversionedRESTClientForConfigAndClient(config, client)
 }
 

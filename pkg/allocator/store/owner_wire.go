@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Object is the part of an owner that idalloc reads. The decoder skips all other fields, above all the pods' template, so
-// they take no memory.
+// Object is the part of an owner that idalloc reads. The decoder skips all other fields, mainly the pod template, so they take no memory.
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -46,13 +45,13 @@ type status struct {
 	UpdatedReplicas   int `json:"updatedReplicas"`
 	ReadyReplicas     int `json:"readyReplicas"`
 	AvailableReplicas int `json:"availableReplicas"`
-	// TerminatingReplicas is not in Replicas, except for those of a StatefulSet, which does not have it. Kubernetes counts it since 1.35.
+	// TerminatingReplicas are not in Replicas. Kubernetes has counted them since 1.35. A StatefulSet lacks the field and counts them in Replicas.
 	TerminatingReplicas int `json:"terminatingReplicas"`
-	// Conditions are read of a Deployment, and the revisions of a StatefulSet.
+	// Conditions are read of a Deployment, and CurrentRevision and UpdateRevision of a StatefulSet.
 	Conditions      []condition `json:"conditions"`
 	CurrentRevision string      `json:"currentRevision"`
 	UpdateRevision  string      `json:"updateRevision"`
-	// Active, Ready and Terminating are a Job's.
+	// Active, Ready and Terminating belong to a Job.
 	Active      int `json:"active"`
 	Ready       int `json:"ready"`
 	Terminating int `json:"terminating"`
@@ -76,7 +75,7 @@ type Objects struct {
 // DeepCopyObject implements runtime.Object.
 func (l *Objects) DeepCopyObject() runtime.Object { return deepCopy(l, &Objects{}) }
 
-// deepCopy copies through JSON. Clients ask for it, and idalloc never does.
+// deepCopy copies through JSON. Clients require it, but idalloc never calls it.
 func deepCopy[T runtime.Object](from, to T) T {
 	text, err := json.Marshal(from)
 	if err == nil {
@@ -101,15 +100,15 @@ func (c objectCodec) negotiated() runtime.NegotiatedSerializer {
 	})
 }
 
-// Decode implements runtime.Decoder. If data has a Status, it returns a *metav1.Status, whatever into is. Without into it
-// returns an *Object.
+// Decode implements runtime.Decoder. If data has a Status, it returns a *metav1.Status, regardless of into. Otherwise, if into is nil, it returns an
+// *Object.
 func (objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if into == nil {
 		into = &Object{}
 	}
 	err := json.Unmarshal(data, into)
 	if kind := into.GetObjectKind().GroupVersionKind(); kind.Kind == "Status" && kind.Version == "v1" {
-		into = &metav1.Status{} // its field "status" is a text, so it does not decode into an Object
+		into = &metav1.Status{} // its field "status" is a string, so it does not decode into an Object
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {

@@ -13,26 +13,25 @@ import (
 const (
 	// pageSize is the number of objects in a page of a list. client-go's own lists use the same number.
 	pageSize = 500
-	// pageBytes is the size of the largest page. An object's metadata takes kilobytes, but its annotations alone may take 256 KiB.
+	// pageBytes is the largest size of a page. An object's metadata takes kilobytes, but its annotations alone may take 256 KiB.
 	pageBytes = 8 << 20
-	// fewer is what the number of objects in a page is divided by after one that was too large.
+	// fewer divides the number of objects in a page after a page was too large.
 	fewer = 4
 )
 
-// eachPage reads pages of at most limit objects, 0 for all in one piece, until there is no token for one more. It does not read a page that is too
-// large to its end, and begins again with fewer objects a page.
-// If tokens expire twice, it reads all in one piece, however large that is. If o.Continue is empty, read gets the first page, be it again.
-// It waits for one of s.Pages before each page.
+// eachPage reads pages of at most limit objects, 0 for all in one page, until there is no continue token. It stops reading a page that is too large, and
+// starts over with fewer objects per page. If tokens expire twice, it reads all in one page of any size. If o.Continue is empty, read gets the first page,
+// perhaps again. It waits for one of s.Pages before each page.
 //
-// It asks with a consistent read if the server's cache does not get as new as o says. Before Kubernetes 1.31, the cache of pods gets no newer while no pod
-// changes, although other objects do. A server that was restored from a backup does not get there either.
+// It falls back to a consistent read if the server's cache does not become as new as o demands. Before Kubernetes 1.31, the cache of pods stays old while
+// no pod changes, even if other objects do. A server that was restored from a backup does not get there either.
 func (s *Store) eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	o.Limit, o.Continue = limit, ""
 	most, expired := int64(pageBytes), false
 	for {
 		page := &page{left: most}
 		if o.Limit == 1 {
-			page.left = math.MaxInt64 // it does not get smaller
+			page.left = math.MaxInt64 // it cannot become smaller
 		}
 		if o.Limit > 0 { // the server's cache has no pages
 			o.ResourceVersion, o.ResourceVersionMatch = "", ""
@@ -43,7 +42,7 @@ func (s *Store) eachPage(ctx context.Context, of target, o metav1.ListOptions, l
 		switch {
 		case o.ResourceVersionMatch != "" && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
 			o.ResourceVersion, o.ResourceVersionMatch = "", ""
-		case page.left < 0: // a token is for pages of the limit that it came with
+		case page.left < 0: // a token is only valid for its limit
 			if o.Limit, o.Continue = o.Limit/fewer, ""; o.Limit == 0 {
 				o.Limit = pageSize
 			}
@@ -75,17 +74,16 @@ func (s *Store) inTurn(ctx context.Context, read func() (string, error)) (string
 	return read()
 }
 
-// page is how many bytes of a page may still be read. It is negative when the page was too large.
+// page counts how many bytes of a page may still be read. It is negative when the page was too large.
 type page struct{ left int64 }
 
-// pageKey finds the page in the context of its request.
+// pageKey is the context key of a request's page.
 type pageKey struct{}
 
-// answers ends the answers to requests for pages where they get too large. No decoder accepts such an answer, because its outermost message or
-// brace is not complete.
+// answers cuts off pages that are too large. No decoder accepts such an answer, because its outermost message or brace is incomplete.
 //
-// It also takes Retry-After out of the answers to writes. client-go would repeat the write by itself, although the first copy may still arrive,
-// and no caller would hear of that one. It takes it out of the answer that a cache did not get as new as it should: it may never do so.
+// It also removes Retry-After from the answers to writes. Otherwise client-go would repeat the write by itself, although the first copy may still arrive,
+// and no caller would know about that one. It also removes it from the answer that a cache is not new enough, because the cache may never be.
 type answers struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -108,7 +106,7 @@ type pageBody struct {
 	*page
 }
 
-// Read implements io.Reader. A page that is too large just ends, because client-go would log another error.
+// Read implements io.Reader. A page that is too large just ends, because client-go would log any other error.
 func (b *pageBody) Read(data []byte) (int, error) {
 	n, err := b.ReadCloser.Read(data)
 	if b.left -= int64(n); b.left < 0 {

@@ -17,7 +17,7 @@ const (
 // operation is one step of a JSON Patch (RFC 6902).
 type operation map[string]any
 
-// test has the patch fail unless the path has the value. One that is nil stands for nothing at all.
+// test makes the patch fail unless the path has the value. Nil means that nothing is there.
 func test(path string, value any) operation {
 	return operation{"op": "test", "path": path, "value": value}
 }
@@ -43,18 +43,18 @@ type change struct {
 	field    string // "labels" or "annotations"
 	key      string
 	old, new *string
-	// tested says that the patch fails if the key does not have its old value any more.
+	// tested: the patch fails if the key no longer has its old value.
 	tested bool
 }
 
-// podPatch changes the labels and annotations of a pod if it still has its UID and the tested keys still have their old values. If whole is
-// set, nothing else of the pod may have changed either.
+// podPatch changes the labels and annotations of a pod if it still has its UID and the tested keys still have their old values. If whole is true, the rest
+// of the pod must also be unchanged.
 func podPatch(pod *metav1.PartialObjectMetadata, whole bool, changes []change) ([]byte, error) {
 	ops := []operation{test("/metadata/uid", pod.UID)}
 	if whole {
 		ops = append(ops, test("/metadata/resourceVersion", pod.ResourceVersion))
 	}
-	if pod.Labels == nil { // a patch cannot add a key to nothing
+	if pod.Labels == nil { // a patch cannot add a key to a missing map
 		ops = append(ops, test("/metadata/labels", nil), add("/metadata/labels", map[string]string{}))
 	}
 	if pod.Annotations == nil {

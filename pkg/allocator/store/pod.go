@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a
-// scale-down first removes pods without an id, then the highest ids, and the other pods keep theirs.
+// costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a scale-down first
+// removes pods without an id, then the highest ids, and the other pods keep their ids.
 func costOf(id *string) *string {
 	if id == nil {
 		return nil
@@ -45,18 +45,18 @@ func (s *Store) GetLivePod(ctx context.Context, namespace, name string) (pod *me
 	return pod, err
 }
 
-// EachPod lists pods' metadata with a consistent read and calls do for each pod. It reads page by page, so that no more
-// than one page of at most 8 MiB is in memory. The first page shows a moment after the call, and the other pages show the same moment.
+// EachPod lists pods' metadata with a consistent read and calls do for each pod. It keeps at most one page of at most 8 MiB in memory. The first page shows
+// a state after the call, and the other pages show the same state.
 //
-// If the server forgets that moment before the last page, the list begins again, in one piece. If a page is larger, it begins again with
-// fewer pods a page. If the server forgets again, the one piece may be of any size. Then do gets pods again, and it may have got a pod that is gone. RequestTimeout bounds each page. Errors:
-// *ForbiddenError, or another error that Temporary judges.
+// If the server forgets that state before the last page, the list starts over, in one page. If a page is too large, it starts over with fewer pods per
+// page. If the server forgets again, the one page may have any size. When the list starts over, do gets pods again, and may have got pods that are gone.
+// RequestTimeout bounds each page. Errors: *ForbiddenError, or another error that Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
 	return s.EachMetadata(ctx, Pods, namespace, o, func() {}, do)
 }
 
-// EachMetadata is EachPod with objects of any kind. It calls again before each first page, because what do got until then may be gone. An empty
-// namespace stands for all. With o.ResourceVersionMatch, it first asks for one page of all, because an API server answers that from its cache.
+// EachMetadata is EachPod for objects of any kind. It calls again before each first page, because objects passed to do before may be gone. An empty
+// namespace means all namespaces. With o.ResourceVersionMatch, it first asks for everything in one page, because an API server answers that from its cache.
 func (s *Store) EachMetadata(
 	ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, again func(), do func(*metav1.PartialObjectMetadata),
 ) error {
@@ -79,12 +79,12 @@ func (s *Store) EachMetadata(
 	})
 }
 
-// EachFullPod is EachMetadata with whole pods.
+// EachFullPod is EachMetadata for whole pods.
 func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.ListOptions, again func(), do func(*unstructured.Unstructured)) error {
 	return s.EachObject(ctx, Pods, namespace, o, again, do)
 }
 
-// EachObject is EachMetadata with whole objects.
+// EachObject is EachMetadata for whole objects.
 func (s *Store) EachObject(ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, again func(), do func(*unstructured.Unstructured)) error {
 	return s.eachObject(ctx, target{gvr: of, namespace: namespace}, o, pageSize, again, do)
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// ErrNotKept means that the API server accepted a write and answered with something else: an admission webhook or policy changes it.
+// ErrNotKept means that the API server accepted a write but stored something else, because an admission webhook or policy changes it.
 var ErrNotKept = errors.New("what was written came back changed")
 
-// kept returns an error that wraps ErrNotKept if what stands is not what was sent. Both have what readers act on, by its key: of a receipt, of a
-// proposal, or of a Lease.
+// kept returns an error that wraps ErrNotKept if stands differs from sent. Both contain, by key, the values of a receipt, a proposal or a Lease that affect
+// readers.
 func kept(sent, stands map[string]string, on string) error {
 	both := maps.Clone(sent)
 	maps.Copy(both, stands)
@@ -30,8 +30,8 @@ func kept(sent, stands map[string]string, on string) error {
 		ErrNotKept, strings.Join(changed, ", "), on)
 }
 
-// Propose makes next what the owner proposes, if neither its spec nor its annotations changed since from was read. It returns the owner as
-// written. Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, *ForbiddenError, or the server's own.
+// Propose writes next to the owner, if neither its spec nor its annotations changed since from was read. It returns the owner as written. Errors:
+// ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, *ForbiddenError, or the server's own.
 func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
 	set := next.Encode()
 	body, err := proposalPatch(from, set)
@@ -48,7 +48,7 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 	return written, err
 }
 
-// proposalPatch sets the annotations. A status update does not change what it tests on a kind whose generation counts annotations.
+// proposalPatch sets the annotations. For a kind whose generation counts annotations, a status update does not make the patch fail.
 func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 	version := test("/metadata/resourceVersion", from.ResourceVersion)
 	if from.Of().Versioned {
@@ -71,8 +71,8 @@ func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 	return encode(ops)
 }
 
-// judge tells a conflict from a real refusal: the server answers 422 both to a failed test of a JSON Patch and to an invalid object. differs
-// says in what way the object is not any more what the patch tests.
+// judge distinguishes a conflict from a real refusal, because the server answers 422 both to a failed test of a JSON Patch and to an invalid object.
+// differs returns an error if the object no longer matches the patch's tests.
 func (s *Store) judge(ctx context.Context, t target, refused error, differs func(now *metav1.PartialObjectMetadata) error) error {
 	if !apierrors.IsInvalid(refused) {
 		return asRefused(refused)
@@ -82,7 +82,7 @@ func (s *Store) judge(ctx context.Context, t target, refused error, differs func
 	case errors.Is(err, ErrGone):
 		return fmt.Errorf("%w: %w", ErrGone, refused)
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrConflict, err) // it cannot be known; after a conflict the caller reads again anyway
+		return fmt.Errorf("%w: %w", ErrConflict, err) // the cause is unknown; after a conflict the caller reads again anyway
 	}
 	if err := differs(now); err != nil {
 		return fmt.Errorf("%w: %w", err, refused)
@@ -90,7 +90,7 @@ func (s *Store) judge(ctx context.Context, t target, refused error, differs func
 	return asRefused(refused)
 }
 
-// differs returns ErrConflict if the patch that Propose made for o does not apply any more.
+// differs returns ErrConflict if the patch that Propose made for o no longer applies.
 func (o Owner) differs(now *metav1.PartialObjectMetadata) error {
 	moved := now.ResourceVersion != o.ResourceVersion
 	if o.Of().Versioned {

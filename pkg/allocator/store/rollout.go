@@ -10,35 +10,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// revisionAnnotation is set by the Deployment controller. On the Deployment it has the number of the current revision, and
-// on each ReplicaSet the number of its own.
+// revisionAnnotation is set by the Deployment controller: on the Deployment to the current revision's number, and on each ReplicaSet to its own.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// Rollout says how a Deployment replaces its pods.
+// Rollout is how a Deployment replaces its pods.
 type Rollout struct {
 	// Revision is the number of the current revision. It is empty until the controller has seen the Deployment.
 	Revision string
-	// Recreate says that all old pods end before new ones start.
+	// Recreate: all old pods end before new ones start.
 	Recreate bool
-	// MaxUnavailable and MaxSurge are numbers of pods. Percentages are rounded as Kubernetes does.
+	// MaxUnavailable and MaxSurge are numbers of pods. Percentages are rounded as in Kubernetes.
 	MaxUnavailable, MaxSurge int
-	// Paused says that the Deployment is paused.
+	// Paused: the Deployment is paused.
 	Paused bool
-	// MinReady is for how long a pod has to be Ready before it is available.
+	// MinReady is how long a pod must be Ready before it is available.
 	MinReady time.Duration
-	// BlocksBelow is the number of replicas below which Blocks is true because MaxUnavailable, a percentage, is rounded
-	// down to 0. It is 0 if there is no such number.
+	// BlocksBelow is the number of replicas below which Blocks is true because MaxUnavailable, a percentage, is rounded down to 0. It is 0 if there is no
+	// such number.
 	BlocksBelow int
-	// Progress is what the Deployment's status counts. It changes when a pod becomes available. If another pod stopped
-	// being available before the controller wrote the status, it changes when that pod is removed.
+	// Progress has the counts of the Deployment's status. It changes when a pod becomes available. If another pod stopped being available before the
+	// controller wrote the status, it changes when that pod is removed.
 	Progress Progress
 }
 
 // Progress counts a Deployment's pods: all, those of the current revision, the Ready ones, and the available ones.
 type Progress struct{ Replicas, Updated, Ready, Available int }
 
-// Blocks reports whether a rolling update starts new pods, but ends no old one until a new one is Ready. If only pods with
-// an id become Ready, such an update needs hand-overs.
+// Blocks reports whether a rolling update starts new pods, but ends no old one until a new one is Ready. If pods become Ready only with an id, such an
+// update needs hand-overs.
 func (r Rollout) Blocks() bool { return !r.Recreate && r.MaxUnavailable == 0 }
 
 func decodeRollout(o *Object, count int) (r Rollout, err error) {
@@ -57,15 +56,15 @@ func decodeRollout(o *Object, count int) (r Rollout, err error) {
 		return r, fmt.Errorf("maxUnavailable: %w", err)
 	}
 	if r.MaxSurge == 0 && r.MaxUnavailable == 0 {
-		r.MaxUnavailable = 1 // as the Deployment controller does, so that it can roll at all
+		r.MaxUnavailable = 1 // as the Deployment controller does, so that the update can proceed at all
 	}
 	r.BlocksBelow = blocksBelow(rolling.MaxSurge, rolling.MaxUnavailable)
 	return r, nil
 }
 
-// rollsNow reports whether a rolling update is under way. A Deployment's condition says NewReplicaSetAvailable from the end of an update to the begin of
-// the next one, whatever its pods do meanwhile. Without progressDeadlineSeconds there is none, and the pods are counted. A StatefulSet's revisions
-// are the same but for an update. With OnDelete they may differ for long.
+// rollsNow reports whether a rolling update is under way. A Deployment's condition has the reason NewReplicaSetAvailable from the end of an update to the
+// begin of the next one, regardless of its pods. Without progressDeadlineSeconds there is no condition, and the pods are counted. A StatefulSet's revisions
+// are equal except during an update. With OnDelete they may differ for a long time.
 func rollsNow(ref Ref, o *Object) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == "Progressing" {
@@ -75,7 +74,7 @@ func rollsNow(ref Ref, o *Object) bool {
 	return ref.Rolls() && o.Status.UpdatedReplicas < o.Status.Replicas || o.Status.CurrentRevision != o.Status.UpdateRevision
 }
 
-// blocksBelow returns Rollout.BlocksBelow. Both values can be resolved.
+// blocksBelow returns Rollout.BlocksBelow. Both values must be valid.
 func blocksBelow(maxSurge, maxUnavailable *intstr.IntOrString) int {
 	if surge, _ := resolve(maxSurge, 1, true); surge == 0 {
 		return 0 // without a surge, Kubernetes raises a MaxUnavailable of 0 to 1
@@ -104,17 +103,17 @@ type Revision struct {
 	Number string
 	// Available is the number of its available pods.
 	Available int
-	// Controller is the UID of the Deployment. It is empty for a ReplicaSet that no object controls.
+	// Controller is the UID of the Deployment. It is empty for a ReplicaSet without a controller.
 	Controller types.UID
 }
 
-// Current reports whether this is the owner's current revision. A ReplicaSet that a deleted Deployment left behind may have the same number.
+// Current reports whether this is the owner's current revision. A ReplicaSet left by a deleted Deployment may have the same number.
 func (r Revision) Current(o Owner) bool {
 	return r.Number != "" && r.Number == o.Rollout.Revision && r.Controller == o.UID
 }
 
-// RevisionOf reads the revision that a pod of a Deployment belongs to, from its ReplicaSet. For a pod without a ReplicaSet
-// it returns the zero Revision, which is never current. Errors: as of Get.
+// RevisionOf reads the revision of a Deployment's pod from its ReplicaSet. For a pod without a ReplicaSet it returns the zero Revision, which is never
+// current. Errors: as of Get.
 func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadata) (Revision, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if !IsReplicaSet(controller) {

@@ -16,7 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
-// getScaled reads an owner of a kind of which nothing is known but that it has the subresource scale.
+// getScaled reads an owner of a kind of which only the scale subresource is known.
 func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
 	meta, err := s.getMetadata(ctx, targetOf(ref))
 	if err != nil {
@@ -73,12 +73,12 @@ func (s *Store) further(ctx context.Context, name string) (Further, error) {
 	return Further{}, fmt.Errorf("find the kind: /apis/%s has no %s: write RESOURCE.GROUP of a kind that the cluster has, such as rollouts.argoproj.io", group, resource)
 }
 
-// ParseFurther reads KIND/NAME, as ParseRef does, of one of these kinds. ok is false if the text names none of them.
+// ParseFurther reads KIND/NAME, like ParseRef, for these kinds. ok is false if the text names none of them.
 func ParseFurther(text, namespace string, further ...Further) (ref Ref, ok bool) {
 	return kinds.Kinds(further).Parse(text, namespace)
 }
 
-// discover asks what the API server has under a path of /apis.
+// discover reads what the API server has under a path of /apis.
 func (s *Store) discover(ctx context.Context, into any, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -92,7 +92,7 @@ func (s *Store) discover(ctx context.Context, into any, path string) error {
 	return nil
 }
 
-// with returns an owner of such a kind with its present metadata.
+// with returns an owner of a further kind with its present metadata.
 func (o Owner) with(meta *metav1.PartialObjectMetadata) Owner {
 	o.UID, o.Generation, o.ResourceVersion, o.Annotations = meta.UID, meta.Generation, meta.ResourceVersion, meta.Annotations
 	o.Terminating = meta.DeletionTimestamp != nil
@@ -100,7 +100,7 @@ func (o Owner) with(meta *metav1.PartialObjectMetadata) Owner {
 	return o
 }
 
-// patchOwner patches an owner. If it returns an error with an owner that has a UID, the patch was carried out.
+// patchOwner patches an owner. If it returns an error and an owner with a UID, the patch was carried out.
 func (s *Store) patchOwner(ctx context.Context, from Owner, body []byte) (Owner, error) {
 	if from.Resource == "" {
 		o, err := s.patchObject(ctx, from.Ref, body)

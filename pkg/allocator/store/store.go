@@ -21,8 +21,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// RequestTimeout bounds every single request. It is shorter than the API server's own limit of a minute, so a lost answer
-// costs only seconds.
+// RequestTimeout bounds every single request. It is shorter than the API server's own limit of a minute, so a lost answer costs only seconds.
 const RequestTimeout = 15 * time.Second
 
 var rbacMessage = regexp.MustCompile(`cannot \w+ resource`)
@@ -38,18 +37,18 @@ type Store struct {
 	// Dynamic and Metadata are clients of the same API server.
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
-	// owners is a client of that server, too. It decodes owners as Objects.
+	// owners is a client of the same server that decodes owners as Objects.
 	owners rest.Interface
 	config *rest.Config
-	// Pages bounds how many pages of lists are in memory at a time: its capacity. Nil is no bound.
+	// Pages bounds by its capacity how many pages of lists are in memory at a time. Nil means no bound.
 	Pages chan struct{}
-	// Clock is the time that Events carry.
+	// Clock provides the times of Events.
 	Clock clock.Clock
-	// dryRun is that of patches.
+	// dryRun is the dryRun option of patches.
 	dryRun []string
 }
 
-// Dry returns a Store whose patches change nothing: the API server answers as if they did.
+// Dry returns a Store whose patches change nothing: the API server only answers as if they did.
 func (s *Store) Dry() *Store {
 	dry := *s
 	dry.dryRun = []string{metav1.DryRunAll}
@@ -82,14 +81,14 @@ func New(config *rest.Config, clk clock.Clock) (*Store, error) {
 	return &Store{Dynamic: dyn, Metadata: meta, owners: owners, config: config, Clock: clk}, nil
 }
 
-// As returns a Store whose requests are made in the name of a user. That needs the verb impersonate on it, and on each key of extra.
+// As returns a Store whose requests impersonate a user. That needs the verb impersonate on the user, and on each key of extra.
 func (s *Store) As(user string, extra map[string][]string) (*Store, error) {
 	config := rest.CopyConfig(s.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Extra: extra}
 	return New(config, s.Clock)
 }
 
-// target is the object of a request, or a namespace's objects if name is empty. It makes the request's errors.
+// target is the object of a request, or a namespace's objects if name is empty. Its methods build the request's errors.
 type target struct {
 	gvr             schema.GroupVersionResource
 	namespace, name string
@@ -108,7 +107,7 @@ func request[T any](ctx context.Context, t target, verb string, send func(contex
 	return answer, t.wrap(verb, err)
 }
 
-// write sends one request that changes something. Its errors are those of request, and ErrConflict and ErrAmbiguous.
+// write sends one request that changes something. Its errors are those of request, plus ErrConflict and ErrAmbiguous.
 func write[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (T, error) {
 	answer, err := request(ctx, t, verb, send)
 	switch {
@@ -132,7 +131,7 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 	return DecodeOwner(ref, o, nil)
 }
 
-// GetWhole reads the owner with all fields, its whole status included. Errors: as of Get.
+// GetWhole reads the owner with all fields, including its whole status. Errors: as of Get.
 func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	return s.getWhole(ctx, targetOf(ref))
 }
@@ -142,7 +141,7 @@ func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstru
 	return s.getWhole(ctx, target{Pods, namespace, name})
 }
 
-// GetOwnPod reads a pod's metadata, and whether it is Graceless. Errors: as of GetPod.
+// GetOwnPod reads a pod's metadata, and whether the pod is Graceless. Errors: as of GetPod.
 func (s *Store) GetOwnPod(ctx context.Context, namespace, name string) (pod *metav1.PartialObjectMetadata, graceless bool, err error) {
 	whole, err := s.GetFullPod(ctx, namespace, name)
 	if err != nil {
@@ -153,7 +152,7 @@ func (s *Store) GetOwnPod(ctx context.Context, namespace, name string) (pod *met
 	return pod, Graceless(whole), err
 }
 
-// Graceless reports whether each deletion of a pod is a force delete, because it has no time to end in.
+// Graceless reports whether each deletion of a pod is a force delete, because its grace period is 0.
 func Graceless(pod *unstructured.Unstructured) bool {
 	grace, set, _ := unstructured.NestedInt64(pod.Object, "spec", "terminationGracePeriodSeconds")
 	return set && grace == 0
@@ -181,7 +180,7 @@ func (s *Store) getMetadata(ctx context.Context, t target) (*metav1.PartialObjec
 	})
 }
 
-// LastWrite returns when idalloc wrote an object last, zero if the server does not say.
+// LastWrite returns when idalloc last wrote an object, zero if the server does not record it.
 func LastWrite(fields []metav1.ManagedFieldsEntry) time.Time {
 	for i := range fields {
 		if f := &fields[i]; f.Manager == assignment.FieldManager && f.Operation == metav1.ManagedFieldsOperationUpdate && f.Subresource == "" && f.Time != nil {

@@ -32,11 +32,11 @@ const (
 	maxEventMessage = 1024
 )
 
-// KubeEvent is a Kubernetes Event: it tells people who look at an object what happened to it.
+// KubeEvent is a Kubernetes Event about an object, for people who look at it.
 type KubeEvent struct {
-	// About is the object. kubectl describe finds the Event by the UID.
+	// About is the object. kubectl describe finds the Event by its UID.
 	About metav1.OwnerReference
-	// Namespace is the object's.
+	// Namespace is the namespace of the object.
 	Namespace string
 	// Reporter is the name of the pod that reports the Event.
 	Reporter string
@@ -44,7 +44,7 @@ type KubeEvent struct {
 	Type string
 	// Reason is a word in CamelCase. Message is a sentence; Tell cuts it to 1024 bytes.
 	Reason, Message string
-	// Detail tells Events with the same reason apart, each of which is kept.
+	// Detail distinguishes Events with the same reason, so that each of them is kept.
 	Detail string
 }
 
@@ -53,9 +53,9 @@ func (o Owner) About() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID}
 }
 
-// Tell writes an Event to the API server. Only the first Event of each minute with the same object, reason and detail is kept,
-// whichever pod sends it: a hundred pods that notice the same thing do not write a hundred Events. Tell returns nil if
-// that Event exists already. It blocks until the server has answered. Errors: *ForbiddenError, or the server's own.
+// Tell writes an Event to the API server. Only the first Event of each minute with the same object, reason and detail is kept, regardless of the sender: a
+// hundred pods that notice the same thing do not write a hundred Events. Tell returns nil if that Event already exists. It blocks until the server has
+// answered. Errors: *ForbiddenError, or the server's own.
 func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
 	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	now := s.Clock.Now()
@@ -86,7 +86,7 @@ func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
 	return err
 }
 
-// eventName returns the same name in every process for the same object and reason in the same minute.
+// eventName returns a name that is equal in every process for the same object and reason in the same minute.
 func eventName(name string, uid types.UID, reason string, now time.Time) string {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%s\n%s\n%d", uid, reason, now.Unix()/int64(eventPeriod/time.Second))
@@ -97,10 +97,10 @@ func eventName(name string, uid types.UID, reason string, now time.Time) string 
 	return name + suffix
 }
 
-// Shown returns a text that others wrote in a form for log lines, Events and errors: at most 256 bytes, and quoted unless it is a plain word.
+// Shown prepares a text of others for log lines, Events and errors: at most 256 bytes, and quoted unless it is a plain word.
 func Shown(text string) string {
 	const most = 256
-	short := strings.ToValidUTF8(text[:min(len(text), most/4)], "") // quoted, a byte has up to four
+	short := strings.ToValidUTF8(text[:min(len(text), most/4)], "") // quoting may need up to four bytes for one
 	switch {
 	case len(text) > most:
 		return fmt.Sprintf("%q and %d bytes more", short, len(text)-len(short))
@@ -110,7 +110,7 @@ func Shown(text string) string {
 	return text
 }
 
-// printable replaces what a terminal would act on.
+// printable replaces characters that control a terminal.
 func printable(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):

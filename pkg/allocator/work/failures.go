@@ -8,31 +8,32 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// ProvenAfter is how long work must go on under an id for its end not to count as a failure.
+// ProvenAfter is how long work must run under an id so that its end does not count as a failure.
 const ProvenAfter = 10 * time.Minute
 
-// restAfter is after how many failures in a row a process gets no partitions for a while. The receipt counts them, so the count outlives the process.
-// Three ends within a minute would be a second count, with a clock that a restarted process does not know.
+// restAfter is how many failures in a row let a process rest. The receipt counts them, so the count outlives the process. Three ends within a minute would
+// need a second count, and a clock that a restarted process does not have.
 const restAfter = 3
 
-// failures are the failures of the program, and the pauses that follow from them or that the process asks for.
+// failures tracks the failures of the program, and the pauses that follow from them or that the process asks for.
 type failures struct {
 	// count is how often in a row the program failed.
 	count int
-	// paused: the process wants no partitions for now.
+	// paused: the process asked for a pause.
 	paused bool
 	rest   rest
 }
 
-// rest is a pause that failures bring about.
+// rest is a pause caused by failures.
 type rest struct {
 	until time.Time
-	// active: the process gets no partitions now. ended is when that ended last.
+	// active: the process gets no partitions now. ended is when the last rest ended.
 	active bool
 	ended  time.Time
 }
 
-// Failed sets how often in a row the program had failed when this process began. With rests, it gets no partitions for a while after too many.
+// Failed sets how often in a row the program had failed when this process began. With rests, the process gets no partitions for a while after too many
+// failures.
 func (w *Work) Failed(times int, rests bool, began time.Time) {
 	w.failures.count = times
 	if rests && times >= restAfter {
@@ -40,7 +41,7 @@ func (w *Work) Failed(times int, rests bool, began time.Time) {
 	}
 }
 
-// FollowRest begins or ends a rest, by the time and by whether other ids can work on the partitions of this one.
+// FollowRest begins a rest that is due. It ends the rest when its time is over, or when no other id can work on this pod's partitions.
 func (w *Work) FollowRest(t duty.LockState, shared func() bool) {
 	f, now := &w.failures, w.o.Clock.Now()
 	r := &f.rest
@@ -61,7 +62,7 @@ func (w *Work) FollowRest(t duty.LockState, shared func() bool) {
 // Pauses reports whether the process gets no partitions now.
 func (w *Work) Pauses() bool { return w.failures.paused || w.failures.rest.active }
 
-// Pause begins or ends a pause of the work on partitions.
+// Pause begins or ends a pause that the process asks for.
 func (w *Work) Pause(t duty.LockState, paused bool) {
 	if w.failures.paused != paused {
 		w.failures.paused = paused
@@ -69,17 +70,17 @@ func (w *Work) Pause(t duty.LockState, paused bool) {
 	}
 }
 
-// Untouched reports whether this process has published nothing and given nothing back yet.
+// Untouched reports whether this process has neither published an identity nor given a slot back yet.
 func (w *Work) Untouched() bool { return !w.published && !w.givesBack }
 
-// GiveBack gives the slot of this receipt back, because an earlier process failed under it.
+// GiveBack plans to give back the slot of this receipt, because an earlier process failed under it.
 func (w *Work) GiveBack(r receipt.Receipt) {
 	w.failures.count = r.Failures() + 1
 	w.givesBack = true
 	w.o.Tell(event.GivenBack{ID: r.Share.ID, Failed: w.failures.count})
 }
 
-// Rank returns the rank that the next receipt says. stands is that of the one before.
+// Rank returns the rank for the next receipt. stands is the rank in the present receipt.
 func (w *Work) Rank(before, lock duty.Lock, stands int) int {
 	count := w.failures.count
 	if w.proven() {
@@ -96,7 +97,7 @@ func (w *Work) Rank(before, lock duty.Lock, stands int) int {
 	return max(stands, count+min(count, 1))
 }
 
-// proven reports whether the program has worked for long enough.
+// proven reports whether the program has run long enough.
 func (w *Work) proven() bool {
 	rest, now := w.failures.rest, w.o.Clock.Now()
 	return !w.since.IsZero() && !rest.active && min(now.Sub(w.since), now.Sub(rest.ended)) >= ProvenAfter

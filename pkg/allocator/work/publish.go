@@ -9,17 +9,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Shown is the identity that was published last.
+// Shown returns the last published identity.
 func (w *Work) Shown() identity.Identity { return w.shown }
 
-// Tell publishes the identity that follows from the state of the locks, if it has changed.
+// Tell publishes the identity that follows from the lock state, if it has changed.
 func (w *Work) Tell(t duty.LockState, c Claim) {
 	if state, known := w.state(t, c); known {
 		w.Publish(state, t, c)
 	}
 }
 
-// state is the state to publish. It is not known while what was published last, perhaps by an earlier process, stays in force.
+// state returns the state to publish. known is false while the last published identity, perhaps of an earlier process, stays in force.
 func (w *Work) state(t duty.LockState, c Claim) (state identity.State, known bool) {
 	shows := w.confirmed || w.shown.Assigned()
 	locks := t.Lock.State == receipt.Locks
@@ -37,7 +37,7 @@ func (w *Work) state(t duty.LockState, c Claim) (state identity.State, known boo
 	case t.Stopping.All || at.ID >= c.Count && c.Known:
 		return identity.StateDraining, true
 	case shows && w.token == 0:
-		return "", false // the lock was gone for a moment, it seems, and the next one has no token yet
+		return "", false // the lock was probably gone for a moment, and the next lock has no token yet
 	case shows:
 		return identity.StateAssigned, true
 	}

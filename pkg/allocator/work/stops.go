@@ -12,39 +12,40 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// partsTime is how long a stopped part waits for other parts that are being stopped. Most stop together, and one write then serves them all.
+// partsTime is how long a stopped part waits for other parts that are being stopped. Most parts stop together, and one write then serves them all.
 const partsTime = 10 * time.Millisecond
 
-// minKept and maxKept bound how long work continues that did not stop. The time doubles with each try.
+// minKept and maxKept bound how long work that did not stop continues before the next try. The time doubles with each try.
 const (
 	minKept = 30 * time.Second
 	maxKept = 10 * time.Minute
 )
 
-// Stop says which work is to stop.
+// Stop describes the work to stop.
 type Stop struct {
 	// All: all work must stop. Otherwise only that on Partitions.
 	All        bool
 	Partitions placement.Set
-	// Call Stopped with some of Partitions when their work has stopped before Options.Stop returns: other pods can then get these. It does not block.
+	// Call Stopped with some of Partitions when their work has stopped before Options.Stop returns. Other pods can then get them earlier. It does not
+	// block.
 	Stopped func(placement.Set)
-	// Number tells this stop from others.
+	// Number identifies this stop.
 	Number int
-	// Lost: another pod may already work on it, so there is no time to lose.
+	// Lost: another pod may already work on it, so the stop is urgent.
 	Lost bool
 }
 
-// stop is a call of Options.Stop. Its Part is the work that has not stopped yet, and end calls it off.
+// stop is a call of Options.Stop. Part is the work that has not stopped yet. end calls the stop off.
 type stop struct {
 	duty.Part
 
 	number int
 	end    context.CancelFunc
-	// requester is the pod that is to have the slot, empty if the stop is about something else.
+	// requester is the pod that should get the slot, empty if the stop has another reason.
 	requester string
 }
 
-// kept is work that did not stop, and continues until then under the same id. Without an id a slow upgrade would become an outage.
+// kept is work that did not stop, and continues under the same id until then. If the pod gave up its id instead, a slow upgrade would become an outage.
 type kept struct {
 	duty.Part
 
@@ -61,7 +62,7 @@ func (k *kept) more(part duty.Part, now time.Time) {
 	k.tries++
 }
 
-// Stop stops the work, except for that on keep. Earlier stops continue, unless all work is to stop now.
+// Stop stops all work except for that on keep. Earlier stops continue, but a stop of all work replaces them.
 func (w *Work) Stop(t duty.LockState, keep receipt.Share, c Claim) duty.LockState {
 	before := t.Stopping
 	t = t.Told(keep)
@@ -78,7 +79,7 @@ func (w *Work) Stop(t duty.LockState, keep receipt.Share, c Claim) duty.LockStat
 	w.stops.running, w.stops.number = append(w.stops.running, s), s.number
 	w.Tell(t, c)
 	lost, locked := t.Lock.State != receipt.Locks, t.Lock.Share.Covers(receipt.Share{ID: t.Working.ID, Partitions: s.Partitions})
-	told := Stop{All: s.All, Partitions: s.Partitions, Number: s.number, Lost: !locked || t.Taken || t.Others.Any()} // another pod may be at it
+	told := Stop{All: s.All, Partitions: s.Partitions, Number: s.number, Lost: !locked || t.Taken || t.Others.Any()} // another pod may already work on it
 	told.Stopped = func(set placement.Set) {
 		w.partEnds(func(t duty.LockState) duty.LockState { return w.partStopped(t, s, set) })
 	}
@@ -93,7 +94,7 @@ func (w *Work) Stop(t duty.LockState, keep receipt.Share, c Claim) duty.LockStat
 	return t
 }
 
-// await calls Options.Stop until it has stopped the work. If the pod still locks what is to stop, one error ends it, and the work continues.
+// await calls Options.Stop until the work has stopped. If the pod still locks that work, await ends after the first error, and the work continues.
 func (w *Work) await(ctx context.Context, s *stop, told Stop, retry *pace.Backoff) {
 	for {
 		err := w.o.Stop(ctx, told)
@@ -102,9 +103,9 @@ func (w *Work) await(ctx context.Context, s *stop, told Stop, retry *pace.Backof
 			w.ends(func(t duty.LockState) duty.LockState { return w.stopEnded(t, s, err, off) })
 			return
 		}
-		// Log: an error: the pod's receipt was changed, or another pod locks the same, and the program works on.
+		// Log: an error: the pod's receipt was changed, or another pod locks the same, and the program is still running.
 		// Do: stop the program, or delete the pod.
-		w.o.Log.Error(err, "the work has not stopped, although this pod has lost what it works on; the program is asked again")
+		w.o.Log.Error(err, "the program is still running although this pod lost its id; asking it to stop again")
 		timer := w.o.Clock.NewTimer(retry.Next())
 		select {
 		case <-timer.C():
@@ -114,7 +115,7 @@ func (w *Work) await(ctx context.Context, s *stop, told Stop, retry *pace.Backof
 	}
 }
 
-// ends hands the result of a stop to Hear. It may be called from any goroutine.
+// ends passes the result of a stop to Hear. It may be called from any goroutine.
 func (w *Work) ends(result func(duty.LockState) duty.LockState) {
 	w.stops.mu.Lock()
 	defer w.stops.mu.Unlock()
@@ -122,7 +123,7 @@ func (w *Work) ends(result func(duty.LockState) duty.LockState) {
 	w.o.Contact.Ring()
 }
 
-// partEnds hands a part of the work that has stopped to Hear, soon. It may be called from any goroutine.
+// partEnds passes the result for a stopped part to Hear, within partsTime. It may be called from any goroutine.
 func (w *Work) partEnds(result func(duty.LockState) duty.LockState) {
 	s := &w.stops
 	s.mu.Lock()
@@ -134,7 +135,7 @@ func (w *Work) partEnds(result func(duty.LockState) duty.LockState) {
 	s.parts = append(s.parts, result)
 }
 
-// Hear returns the state of the locks after the stops that have ended.
+// Hear returns the lock state after the stops that have ended.
 func (w *Work) Hear(t duty.LockState) duty.LockState {
 	s := &w.stops
 	s.mu.Lock()
@@ -150,7 +151,7 @@ func (w *Work) Hear(t duty.LockState) duty.LockState {
 	return t
 }
 
-// partsDue is when Hear returns parts of the work that have stopped, the zero time if there are none.
+// partsDue returns when Hear returns the stopped parts, or the zero time if there are none.
 func (w *Work) partsDue() time.Time {
 	s := &w.stops
 	s.mu.Lock()
@@ -161,7 +162,7 @@ func (w *Work) partsDue() time.Time {
 	return s.partsAt
 }
 
-// CallOff ends the stops of this part, because its work need not stop any more. What was to stop together with it is stopped again later.
+// CallOff ends the stops of this part, because its work need not stop any more. Other parts of the same stops are stopped again later.
 func (w *Work) CallOff(t duty.LockState, part duty.Part) duty.LockState {
 	for _, s := range w.stops.running {
 		if part.All || !s.Partitions.Intersect(part.Partitions).Empty() {
@@ -173,14 +174,14 @@ func (w *Work) CallOff(t duty.LockState, part duty.Part) duty.LockState {
 	return t
 }
 
-// notHandedOver tells that the slot does not go to the pod that asked for it, if one did.
+// notHandedOver reports that the requester, if there is one, does not get the slot.
 func (w *Work) notHandedOver(t duty.LockState, s *stop, why event.Obstacle, detail string) {
 	if s.requester != "" {
 		w.o.Tell(event.NotHandedOver{ID: t.Lock.Share.ID, Requester: s.requester, Why: why, Detail: detail})
 	}
 }
 
-// partStopped records that the work on these partitions has stopped. It ignores a stop that another one, of all work, has replaced.
+// partStopped records that the work on these partitions has stopped, unless a stop of all work has replaced s.
 func (w *Work) partStopped(t duty.LockState, s *stop, set placement.Set) duty.LockState {
 	if slices.Contains(w.stops.running, s) {
 		t = w.stopped(t, duty.Part{Partitions: set.Intersect(s.Partitions)})
@@ -197,7 +198,7 @@ func (w *Work) stopped(t duty.LockState, part duty.Part) duty.LockState {
 		w.confirmed = false
 	}
 	if part.All && t.Lock.Share.ID != on {
-		w.Forget() // another program changed the receipt meanwhile, or removed it: the next lock is another one
+		w.Forget() // another program changed or removed the receipt meanwhile: the next lock is a new one
 	}
 	return t
 }
@@ -216,7 +217,7 @@ func (w *Work) stopEnded(t duty.LockState, s *stop, err error, off bool) duty.Lo
 		// Log: an error: `Options.Stop` returned an error, or the drain hook failed, or `--drain-timeout` is over. The error quotes
 		// the end of the command's output. The id, or the partitions, stay with this pod.
 		// Do: find out why the program does not stop.
-		w.o.Log.Error(err, "the work has not stopped; the pod keeps its id or partitions, and the program is asked again")
+		w.o.Log.Error(err, "the program is still running; the pod keeps its id or partitions, and asks it to stop again")
 		w.notHandedOver(t, s, event.ObstacleContinues, err.Error())
 		w.stops.kept.more(s.Part, w.o.Clock.Now())
 	}

@@ -1,5 +1,5 @@
-// Package work is what the program does under the id of its pod: what is published about it, which part of it is being stopped, and how often it has
-// failed. It knows the loop only by what its methods get: the state of the locks, which they return.
+// Package work tracks what the program does under the id of its pod: the published identity, the parts that are being stopped, and the failures of the
+// program. It knows the loop only through the lock state that its methods receive and return.
 package work
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// noteTime is the least time after T3 until a pod notes its tokens: not while many pods start.
+// noteTime is the least time after T3 before a pod notes its tokens, so that pods do not write notes while many start.
 const noteTime = 10 * time.Second
 
 // Options configure Work.
@@ -29,7 +29,7 @@ type Options struct {
 	Pace    *pace.Pace
 	Contact *contact.Contact
 	Tell    func(event.Event)
-	// Publish, Stop, Divides, LastStop and Paused are those of allocator.Options.
+	// Publish, Stop, Divides, LastStop and Paused: see allocator.Options.
 	Publish  func(identity.Identity)
 	Stop     func(context.Context, Stop) error
 	Divides  bool
@@ -37,40 +37,40 @@ type Options struct {
 	Paused   bool
 }
 
-// Claim is what the loop knows of the claim besides the locks.
+// Claim is what the loop knows about the claim, apart from the locks.
 type Claim struct {
 	// Ends: the process ends.
 	Ends bool
 	// Over: the time of the pod's Lease is over.
 	Over bool
-	// Owner is the owner that is published, and Count its number of slots.
+	// Owner is the owner to publish, and Count its number of slots.
 	Owner identity.Owner
 	Count int
-	// Known: there is an owner to act for. Counted: the count may be published, because the owner is known or the pod keeps what it has of the former one.
+	// Known: there is an owner to act for. Counted: Count may be published, because the owner is known or the pod keeps what it holds of the former owner.
 	Known, Counted bool
-	// Requester is the pod that is to get the slot, empty if there is none.
+	// Requester is the pod that should get the slot, empty if there is none.
 	Requester string
 }
 
-// Work is the work of one process. One goroutine may use it at a time.
+// Work tracks the work of one process. One goroutine may use it at a time.
 type Work struct {
 	o Options
-	// shown was published last if published is true. Before that, what an earlier process published is in force: left.
+	// shown is the last published identity if published is true. Until then, left is in force: what an earlier process published.
 	shown     identity.Identity
 	published bool
 	left      identity.Identity
-	// t2 is the token of the last write of a lock, token that of the lock of the slot. shares are the locked partitions with their tokens.
+	// t2 is the token of the last write of a lock, and token that of the lock on the slot. shares are the locked partitions with their tokens.
 	t2, token int64
 	shares    []identity.Share
-	// confirmed: T3 has shown no other holder since this pod got its slot, so its work may be published.
+	// confirmed: T3 has shown no other holder since this pod locked its slot, so its work may be published.
 	confirmed bool
-	// since is when work under the id began, and resumed when this process found a lock.
+	// since is when work under the id began. resumed is when this process found a lock on its pod.
 	since, resumed time.Time
 	// noteAt is when to write the tokens into the receipt.
 	noteAt time.Time
-	// fenced: the id ended for lack of contact.
+	// fenced: the id ended because contact was lost.
 	fenced bool
-	// givesBack: this process gives a slot back that an earlier one took and failed under.
+	// givesBack: this process gives back a slot that an earlier process took and failed under.
 	givesBack bool
 
 	stops    stops
@@ -79,18 +79,18 @@ type Work struct {
 
 // stops are the calls of Options.Stop that have not ended.
 type stops struct {
-	// running are about different parts of the work. number is that of the last one.
+	// running are the stops under way, each of a different part of the work. number is that of the last stop.
 	running []*stop
 	number  int
-	// kept is work that did not stop.
+	// kept is the work that did not stop.
 	kept kept
-	// ended are results of stops, and parts those about parts of a stop that continues, which wait until partsAt. mu guards the three.
+	// ended are the results of stops. parts are results for parts of stops that continue; they wait until partsAt. mu guards the three.
 	mu           sync.Mutex
 	ended, parts []func(duty.LockState) duty.LockState
 	partsAt      time.Time
 }
 
-// New returns the work of a process that has begun none.
+// New returns the Work of a process that has begun no work.
 func New(o Options) *Work {
 	return &Work{o: o, stops: stops{number: o.LastStop}, failures: failures{paused: o.Paused}}
 }
@@ -98,10 +98,10 @@ func New(o Options) *Work {
 // Find records what an earlier process of the pod published last.
 func (w *Work) Find(left identity.Identity) { w.left = left }
 
-// Left is what Find recorded, empty once this pod's own claim has replaced it.
+// Left returns what Find recorded, empty once this pod's own claim has replaced it.
 func (w *Work) Left() identity.Identity { return w.left }
 
-// Inherit begins with this identity, which is not published. It returns where work of an earlier process may be under way.
+// Inherit starts with this identity, without publishing it. It returns the share on which an earlier process may still work.
 func (w *Work) Inherit(shown identity.Identity) receipt.Share {
 	w.shown = shown
 	if w.left.State == "" || w.left.ID == identity.None {
@@ -122,10 +122,10 @@ func (w *Work) Resume(t duty.LockState, r receipt.Receipt) {
 	}
 }
 
-// Forget drops the tokens: the lock that they belong to is gone.
+// Forget drops the tokens, because their lock is gone.
 func (w *Work) Forget() { w.token, w.shares, w.confirmed = 0, nil, false }
 
-// Fence ends the id for lack of contact. worked says whether work was under way.
+// Fence ends the id because contact was lost. worked is true if work was under way.
 func (w *Work) Fence(worked bool) {
 	w.fenced = w.fenced || worked
 	w.Forget()
@@ -141,7 +141,7 @@ func (w *Work) Wrote(lock duty.Lock, token int64) {
 	w.left, w.givesBack, w.stops.kept = identity.Identity{}, false, kept{}
 }
 
-// Begun records that work on the share may go on, because T3 has shown that no other pod locks it.
+// Begun records that work on the share may continue, because T3 has shown that no other pod locks it.
 func (w *Work) Begun(share receipt.Share) {
 	now := w.o.Clock.Now()
 	fresh, first := w.begun(share, now)
@@ -153,10 +153,10 @@ func (w *Work) Begun(share receipt.Share) {
 	default:
 		w.o.Tell(event.Grown{ID: share.ID, Token: w.t2, Partitions: fresh.String()})
 	}
-	w.noteAt = now.Add(w.o.Pace.AtLeast(noteTime)) // one write serves all that come until then
+	w.noteAt = now.Add(w.o.Pace.AtLeast(noteTime)) // one write notes everything that begins until then
 }
 
-// begun returns which partitions of the share are new, and whether the slot is.
+// begun returns the new partitions of the share, and whether the slot is new.
 func (w *Work) begun(share receipt.Share, now time.Time) (fresh placement.Set, first bool) {
 	if first = !w.confirmed; first {
 		w.since, w.fenced, w.confirmed = now, false, true
@@ -175,7 +175,7 @@ func (w *Work) begun(share receipt.Share, now time.Time) (fresh placement.Set, f
 	return fresh, first
 }
 
-// Tokens returns those of these partitions that have a token, with it.
+// Tokens returns the tokens of those partitions of set that have one.
 func (w *Work) Tokens(set placement.Set) (out []identity.Share) {
 	for _, s := range w.shares {
 		if s.Set = s.Set.Intersect(set); !s.Set.Empty() {
@@ -185,24 +185,24 @@ func (w *Work) Tokens(set placement.Set) (out []identity.Share) {
 	return out
 }
 
-// Token is that of the slot, 0 without one.
+// Token returns the token of the slot, 0 without a slot.
 func (w *Work) Token() int64 { return w.token }
 
 // Confirmed reports whether the pod has its slot: T3 has shown no other holder since its lock.
 func (w *Work) Confirmed() bool { return w.confirmed }
 
-// Since is when the work under the id began.
+// Since returns when the work under the id began.
 func (w *Work) Since() time.Time { return w.since }
 
-// Resumed is when this process last found a lock on its pod.
+// Resumed returns when this process last found a lock on its pod.
 func (w *Work) Resumed() time.Time { return w.resumed }
 
-// Alarm is when time alone changes something here.
+// Alarm returns when time alone changes the state of the work.
 func (w *Work) Alarm(now time.Time) time.Time {
 	return pace.Soonest(now, w.partsDue(), w.failures.rest.until)
 }
 
-// Known adds to known what holds for the work.
+// Known fills in the fields of known that depend on the work.
 func (w *Work) Known(known *duty.Known) {
 	known.GivesBack, known.NoteAt = w.givesBack, w.noteAt
 	known.Refused, known.Kept = w.stops.kept.until, w.stops.kept.Part

@@ -6,8 +6,8 @@
 //	}
 //	return idalloc.Run(ctx, idalloc.Options{Metrics: m}, work)
 //
-// It is a package of its own, so that only programs that have the client library link it. A process with several instances
-// registers each with labels of its own: see prometheus.WrapRegistererWith.
+// It is a separate package, so that only programs that use the client library link it. A process with several instances registers each with its own labels:
+// see prometheus.WrapRegistererWith.
 package collector
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
-// Register makes a Metrics and registers it. Pass the Metrics to the options of one instance. The error is the registerer's: it has
-// metrics of these names already.
+// Register makes a Metrics and registers it. Pass the Metrics to the options of one instance. The error is the registerer's: it already has metrics of
+// these names.
 func Register(r prometheus.Registerer) (*metrics.Metrics, error) {
 	m := metrics.New()
 	if err := r.Register(New(m)); err != nil {
