@@ -33,12 +33,14 @@ const (
 	tells
 )
 
-// division returns how the controller divides partitions. Without agents it leaves them unchanged.
+// division returns how the controller divides partitions. Without agents it leaves them unchanged, and drops them if the pods that divided them have been
+// replaced by gated pods: no plan of a peer would.
 func (v *view) division() proposal.Division {
 	o := v.w.Owner
 	return proposal.Division{
 		Wish: o.Wish, Vacant: v.w.Vacant, AtOnce: !o.Wish.HasFailoverAfter && !o.RollsNow, Joins: v.w.Joins, Gathers: v.w.Gathers,
 		Unchanged: !slices.ContainsFunc(v.pods, func(p *pod) bool { return p.Agent }),
+		Ends:      len(v.pods) > 0 && !slices.ContainsFunc(v.pods, func(p *pod) bool { return !p.Assigned || p.Receipt.Share.Of > 0 }),
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 // own plans who owns which partitions (rules 7 to 9), after the slots are planned.
 func (p *planner) own() {
 	row := p.in.State.Row
-	p.next.Row = row
+	if p.next.Row = row; p.in.Partitions.Ends {
+		p.next.Row, p.d.Partitions.Changed = nil, row != nil
+		return
+	}
 	next, strategy := InForce(p.in.Partitions.Wish, row, p.said(row == nil), p.in.Partitions.Strategies)
 	if strategy == nil {
 		p.d.Partitions.Unknown = next.Strategy

@@ -123,8 +123,8 @@ type Division struct {
 	Joins map[int]bool
 	// Gathers: no id joins by this plan, because more will join soon, and one plan should serve them all.
 	Gathers bool
-	// Unchanged keeps the row as it is.
-	Unchanged bool
+	// Unchanged keeps the row as it is. Ends drops it, because no live pod can work on partitions.
+	Unchanged, Ends bool
 	// Strategies finds the strategy in force.
 	Strategies Strategies
 }
