@@ -19,9 +19,9 @@ import (
 const AssignLabel = receipt.AssignLabel
 
 const (
-	// ByController: idalloc-controller assigns the id before the pod starts.
+	// ByController has idalloc-controller assign the id before the pod starts.
 	ByController = receipt.ByController
-	// ByAgent: a sidecar of the pod locks the id that idalloc-controller proposes.
+	// ByAgent has a sidecar of the pod lock the id that idalloc-controller proposes.
 	ByAgent = receipt.ByAgent
 )
 

@@ -19,7 +19,7 @@ const DefaultImage = "ghcr.io/idalloc/idalloc:v0.1.0"
 
 const yes = "true"
 
-// BySidecar: a sidecar of the pod claims the id.
+// BySidecar has a sidecar of the pod claim the id.
 const BySidecar = "sidecar"
 
 // Options configures Stream. The zero value is ready to use.

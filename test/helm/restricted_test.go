@@ -144,7 +144,9 @@ func everything(t *testing.T, chart release.Releaser) map[string]string {
 	if err != nil || len(examples) < 9 {
 		t.Fatalf("examples %v: %v", examples, err)
 	}
-	folders := []string{component, "../../config/controller", "../../examples/prometheus", "../../examples/postgres", "../../examples/rabbitmq", "../../autoscaler/config"}
+	fixed := []string{component, "../../config/controller", "../../examples/prometheus", "../../examples/postgres", "../../examples/rabbitmq", "../../autoscaler/config"}
+	folders := make([]string, 0, len(fixed)+len(examples))
+	folders = append(folders, fixed...)
 	for _, file := range examples {
 		folders = append(folders, filepath.Dir(file))
 	}

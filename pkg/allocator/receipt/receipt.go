@@ -51,15 +51,15 @@ const (
 type State int
 
 const (
-	// None: there is no receipt, or it is not of this pod or not for this owner.
+	// None means that there is no receipt, or it is not of this pod or not for this owner.
 	None State = iota
-	// Waits: the pod's program runs and waits for a slot.
+	// Waits means that the pod's program runs and waits for a slot.
 	Waits
-	// GaveUp: the pod has given its slot up. It must wait again before it takes one.
+	// GaveUp means that the pod has given its slot up. It must wait again before it takes one.
 	GaveUp
-	// Locks: the pod locks a slot, and perhaps partitions.
+	// Locks means that the pod locks a slot, and perhaps partitions.
 	Locks
-	// Unreadable: another program damaged the receipt. It locks the slot of its label and every partition.
+	// Unreadable means that another program damaged the receipt. It locks the slot of its label and every partition.
 	Unreadable
 )
 

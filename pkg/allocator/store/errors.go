@@ -20,8 +20,7 @@ var (
 	ErrNoAnswer = errors.New("no answer from the API server")
 	// ErrRefused means that the API server refuses the content of a write from any program: by an admission webhook, a policy or a quota. That may change.
 	ErrRefused = errors.New("the API server refuses what is written")
-	// ErrRefused means that the API server refuses the content of a write, regardless of the writer: by an admission webhook, a policy or a quota. That may
-	// change.
+	// ErrGone means that, according to the API server, the object does not exist.
 	ErrGone = errors.New("the object does not exist")
 )
 
