@@ -67,7 +67,7 @@ func (c *Consumer) Work(ctx context.Context, p idalloc.Partition) error {
 	return nil
 }
 
-// consume returns nil when ctx has ended and the offset is committed. An error says that a broker failed, or that a record could not
+// consume returns nil when ctx has ended and the offset is committed. An error means that a broker failed, or that a record could not
 // be processed.
 func (c *Consumer) consume(ctx context.Context, p idalloc.Partition, at place) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.RetryTimeout(patience))
@@ -109,7 +109,7 @@ func (c *Consumer) create(ctx context.Context, admin *kadm.Client, p idalloc.Par
 	return create(ctx, admin, dead(at.topic), 1)
 }
 
-// committed returns the offset from which the partition is to be consumed.
+// committed returns the offset from which to consume the partition.
 func (c *Consumer) committed(ctx context.Context, admin *kadm.Client, from place) (kgo.Offset, error) {
 	start := kgo.NewOffset().AtStart()
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -176,7 +176,7 @@ func (c *Consumer) commit(ctx, inHand context.Context, admin *kadm.Client, recor
 	return nil
 }
 
-// gone says whether another pod may own the partition by now.
+// gone reports whether another pod may own the partition by now.
 func gone(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return ctx.Err() != nil && (errors.Is(cause, idalloc.ErrLost) || errors.Is(cause, idalloc.ErrFenced))

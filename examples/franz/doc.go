@@ -1,5 +1,5 @@
 // Franz processes the events of orders, each order's in their order, in as many pods as one likes. They are the records of a Kafka topic,
-// and an order's id is the key of its records. The topic's partitions are those of the workload: idalloc says which pod consumes which.
+// and an order's id is the key of its records. The topic's partitions are those of the workload: idalloc decides which pod consumes which.
 //
 //	franz produce N     writes N events
 //	franz consume       consumes the partitions of this pod until SIGTERM

@@ -1,5 +1,5 @@
 // Postgres works on the rows of a table, in as many pods as one likes. The keys are split into P ranges. A range is a partition of the
-// workload: idalloc says which pod works on it. With the strategy primary, each range has one pod that works on it as long as
+// workload: idalloc decides which pod works on it. With the strategy primary, each range has one pod that works on it as long as
 // it lives; while it is dead, another one does.
 //
 //	postgres work      makes the tables if they are not there, and works on the ranges of this pod until SIGTERM

@@ -50,7 +50,7 @@ func (c *Consumer) Work(ctx context.Context, p idalloc.Partition) error {
 	return nil
 }
 
-// consume returns nil when ctx has ended. An error says that the broker failed, or that an event could not be processed.
+// consume returns nil when ctx has ended. An error means that the broker failed, or that an event could not be processed.
 func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) (err error) {
 	ch, err := c.connection.channel()
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Consumer) process(ctx, inHand context.Context, out *outlet, p idalloc.P
 	return d.Ack(false)
 }
 
-// gone says whether another pod may own the partition by now.
+// gone reports whether another pod may own the partition by now.
 func gone(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return ctx.Err() != nil && (errors.Is(cause, idalloc.ErrLost) || errors.Is(cause, idalloc.ErrFenced))

@@ -1,6 +1,6 @@
 // Rabbitmq processes the events of orders, each order's in their order, in as many pods as one likes. There are P queues,
-// OrderEvents-P0 and on. The hash of the order's id says which queue takes its events. A queue is a partition of the workload:
-// idalloc says which pod consumes it.
+// OrderEvents-P0 and on. The hash of the order's id selects the queue of its events. A queue is a partition of the workload:
+// idalloc decides which pod consumes it.
 //
 //	rabbitmq produce N     sends N events
 //	rabbitmq consume       consumes the queues of this pod until SIGTERM

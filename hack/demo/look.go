@@ -28,7 +28,7 @@ const (
 	nothing = "-"
 )
 
-// settled says that n pods run and say that they are one of n, with n different ids.
+// settled reports whether n pods run, and each says that it is one of n, with an id of its own.
 func (f frame) settled(n int) bool {
 	ids := map[string]bool{}
 	for _, r := range f {
@@ -40,7 +40,7 @@ func (f frame) settled(n int) bool {
 	return len(f) == n && len(ids) == n
 }
 
-// renewed says that no pod is older.
+// renewed reports whether no pod is older.
 func (f frame) renewed(older frame) bool {
 	return !slices.ContainsFunc(slices.Collect(maps.Keys(f)), func(pod string) bool { _, old := older[pod]; return old })
 }

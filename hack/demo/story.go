@@ -19,7 +19,7 @@ const (
 	refresh = 100 * time.Millisecond
 )
 
-// manifest is the Deployment. Its program is a shell script; what the image runs beside it logs the id every few milliseconds, for the proof.
+// manifest is the Deployment. Its program is a shell script; another process of the image logs the id every few milliseconds, for the proof.
 const manifest = `apiVersion: apps/v1
 kind: Deployment
 metadata:

@@ -43,10 +43,10 @@ import (
 // root is the repository.
 const root = "../.."
 
-// program is what an image has: a package of a module of the repository. beside are names of further commands of the module.
+// program is the content of an image: a package of a module of the repository, and with further commands of the module.
 type program struct {
 	name, module, path string
-	beside             []string
+	with               []string
 }
 
 func programs() []program {
@@ -152,7 +152,7 @@ func (o options) index(ctx context.Context, p program, bin string) (v1.ImageInde
 		if err := o.build(ctx, platform, p.module, p.path, files[0]); err != nil {
 			return nil, err
 		}
-		for _, name := range p.beside {
+		for _, name := range p.with {
 			files = append(files, filepath.Join(bin, name))
 			if err := o.build(ctx, platform, p.module, "./cmd/"+name, filepath.Join(bin, name)); err != nil {
 				return nil, err

@@ -122,7 +122,7 @@ func parse(help string) helped {
 }
 
 var (
-	// rule is the sentence of a program's help that says which variable a flag has.
+	// rule matches the sentence of a program's help that names the variable of a flag.
 	rule     = regexp.MustCompile(`--([a-z-]+) is\s+([A-Z_]+)`)
 	flagName = regexp.MustCompile(`--([a-z][\w-]*)`)
 	// folded is between two lines of the text of one flag.

@@ -1,5 +1,5 @@
 // Reference makes docs/reference.md, which has the flags, environment variables, metrics, labels and annotations that there are, and docs/messages.md,
-// which says what idalloc's messages mean. It reads them from the programs and from the code. A test says when a page is not current.
+// which explains idalloc's messages. It reads them from the programs and from the code. A test fails when a page is not current.
 //
 //	go run ./hack/reference
 package main

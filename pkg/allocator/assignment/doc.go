@@ -2,5 +2,5 @@
 // stored formats, which docs/contract.md describes, but not on this Go API.
 //
 // The package is pure: it has no Kubernetes client, does no I/O, and reads no clock. It writes a canonical form (numeric key order, no spaces), so equal
-// states have equal bytes. It reads strictly: an error names the damaged part of an annotation, and a damaged annotation counts as absent.
+// states have equal bytes. It reads strictly: an error names the damaged part of an annotation, and a damaged annotation is treated as if it were absent.
 package assignment
