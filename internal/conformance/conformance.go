@@ -109,9 +109,11 @@ type pod struct {
 	last            map[string]bool // what the process sent last
 	shown, unbroken map[shows]bool
 	// leased holds the things for which a T3 showed no other Lease.
-	leased      map[string]bool
-	spans       map[string]span
-	works, ids  map[string]bool
+	leased     map[string]bool
+	spans      map[string]span
+	works, ids map[string]bool
+	// had holds the token of the pod's last work on each thing.
+	had         map[string]int64
 	gated, gone bool
 	// exposed: an assumption was broken for the pod, and it has written nothing since. damaged: an assumption was broken for it at some time.
 	exposed, damaged bool
@@ -133,7 +135,7 @@ func (c *Checker) Add(uid, receipt string, gated bool) {
 	}
 	c.pods[uid] = &pod{
 		uid: uid, receipt: Receipt{ID: receipt, Pod: uid}, gated: gated, known: map[string]*Receipt{}, stood: map[string]bool{receipt: true}, sent: map[string]bool{},
-		last: map[string]bool{}, shown: map[shows]bool{}, unbroken: map[shows]bool{}, spans: map[string]span{}, works: map[string]bool{},
+		last: map[string]bool{}, shown: map[shows]bool{}, unbroken: map[shows]bool{}, spans: map[string]span{}, works: map[string]bool{}, had: map[string]int64{},
 	}
 }
 
@@ -259,7 +261,8 @@ func (c *Checker) grows(s Step, p *pod) []need {
 	known := is.token == k || p.damaged
 	return []need{
 		{"the token is of this lock", known || is.since != 0 && k >= is.since}, {"it is not later than what T3 showed, or noted", known || k <= is.until},
-		{"tokens grow", before.pod == p.uid && k >= before.token || k > before.token},
+		// If an assumption was broken, another pod may have had a higher token meanwhile. The pod keeps its own.
+		{"tokens grow", before.pod == p.uid && k >= before.token || k > before.token || p.damaged && p.had[x] == k},
 	}
 }
 
@@ -297,7 +300,7 @@ func (c *Checker) do(s Step, p *pod) {
 			p.works[s.Thing], c.work[s.Thing] = true, append(c.work[s.Thing], p)
 		}
 		is := p.spans[s.Thing]
-		is.token = s.Token
+		is.token, p.had[s.Thing] = s.Token, s.Token
 		if p.spans[s.Thing] = is; s.Token > c.tokens[s.Thing].token {
 			c.tokens[s.Thing] = told{s.Token, p.uid}
 		}

@@ -36,16 +36,6 @@ type Write struct {
 	At time.Duration
 }
 
-// List is an answer to a list of pods.
-type List struct {
-	// By is the UID of the pod whose process asked, empty for a controller. Process is that process.
-	By, Process string
-	Version     int64
-	// Newest: nothing was stored since the list. Slots: the list asked only for receipts of some slots.
-	Newest, Slots bool
-	Pods          []*metav1.ObjectMeta
-}
-
 // Recorder turns what was stored, listed and worked on into steps, and the Checker judges them.
 type Recorder struct {
 	Checker
@@ -93,14 +83,11 @@ func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
 	}
 	if now != known.words {
 		w.Patch.Version = w.Patch.Version || w.Patch.Text && known.words.receipt == "" // a receipt that locks nothing may come back
-		if w.Patch.Receipt == "" || idOf(w.Patch.Receipt) != now.receipt || hidden(pod) {
-			w.By = Another
-		}
-		before := known.words
-		if known.words = now; w.By != Another {
+		before, sent := known.words, w.By != Another && w.Patch.Receipt != "" && idOf(w.Patch.Receipt) == now.receipt
+		if known.words = now; sent && !hidden(pod) {
 			r.receipt(p, ReceiptOf(pod), w, w.By == Process && w.Process != known.process, version)
 		} else {
-			r.foreign(p, ReceiptOf(pod), before, now, version)
+			r.foreign(p, ReceiptOf(pod), before, now, sent, version)
 		}
 	}
 	if id == known.id {
@@ -123,15 +110,18 @@ func (r *Recorder) of(uid string, gated bool) *pod {
 }
 
 // foreign records a receipt that another writer changed. Its bytes may have been there before, so the receipt gets a name of its own. If only the labels
-// changed, the bytes stand as before.
-func (r *Recorder) foreign(p *pod, next Receipt, before, now words, version int64) {
+// changed, the bytes stand as before. sent: idalloc sent these bytes now, and admission removed the labels.
+func (r *Recorder) foreign(p *pod, next Receipt, before, now words, sent bool, version int64) {
 	mark := comesBack
-	if before.receipt == now.receipt {
+	if sent || before.receipt == now.receipt {
 		mark = relabelled
 	}
 	next.ID += mark + strconv.FormatInt(version, 10)
 	s := Step{Do: Foreign, Pod: p.uid, Receipt: next, Version: version}
-	r.take(s)
+	lost := slices.ContainsFunc(p.receipt.Locks, func(x string) bool { return p.confirmed(x) && !has(next.Locks, x) })
+	if r.take(s); lost && !p.exposed { // its process may begin before it knows that
+		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: a lock that T3 confirmed stays", Foreign, p.uid, ErrRefused))
+	}
 	if mark == comesBack && r.seen[p.uid].wrote[now.receipt] {
 		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: it brings back no receipt of idalloc", Foreign, p.uid, ErrRefused))
 	}
@@ -210,74 +200,6 @@ func (r *Recorder) Asks(uid, process string) {
 	if known.process, known.processes = process, append(known.processes, process); len(known.processes) > 1 {
 		r.take(Step{Do: Restart, Pod: uid})
 	}
-}
-
-// Listed records an answer to a list. It is a T3 of all things on which it shows only one lock.
-func (r *Recorder) Listed(l List) {
-	locks := map[string][]Receipt{}
-	if l.By != "" {
-		r.Asks(l.By, l.Process)
-	}
-	receipts := map[*metav1.ObjectMeta]Receipt{}
-	for _, pod := range l.Pods {
-		if p := r.pods[string(pod.UID)]; p == nil || p.gone {
-			continue
-		}
-		is := ReceiptOf(pod)
-		receipts[pod] = is
-		for _, x := range is.Locks {
-			locks[x] = append(locks[x], is)
-		}
-	}
-	for _, pod := range l.Pods {
-		is, uid := receipts[pod], string(pod.UID)
-		if r.pods[uid] == nil || l.By != "" && l.By != uid {
-			continue
-		}
-		id := r.pods[uid].receipt.ID
-		if bytesOf(id) != is.ID {
-			id = is.ID
-		}
-		for _, x := range is.Locks {
-			others := func(other Receipt) bool { return other.Pod != uid && (!other.Strict || !is.Strict) }
-			if l.Slots && every(x) != "" || !l.Newest && slices.ContainsFunc(slices.Concat(locks[x], locks[every(x)]), others) {
-				continue
-			}
-			_ = r.try(Step{Do: T3, Pod: uid, Thing: x, Showed: id, Version: l.Version, Former: !l.Newest})
-		}
-	}
-}
-
-// ListedLeases records that a process of a pod got a list of Leases.
-func (r *Recorder) ListedLeases(uid string, at time.Duration) {
-	if p := r.pods[uid]; p != nil {
-		for _, x := range p.receipt.Locks {
-			_ = r.try(Step{Do: ShowsLeases, Pod: uid, Thing: x, At: at})
-		}
-	}
-}
-
-// Lease records a version of a Lease: its holder, what it locks, and when it expires. holder is empty if the Lease was released.
-func (r *Recorder) Lease(name, holder string, by Author, locks []string, at, until time.Duration) {
-	if holder != "" {
-		r.of(holder, false)
-	}
-	slot := ""
-	if i := slices.IndexFunc(locks, func(x string) bool { return every(x) == "" }); i >= 0 {
-		slot = locks[i]
-	}
-	s := Step{Do: Secure, Pod: holder, Lease: name, Receipt: Receipt{Locks: locks}, Thing: slot, At: at, Until: until}
-	was := r.changed[name]
-	if r.changed == nil {
-		r.changed = map[string]bool{}
-	}
-	r.changed[name] = by == Another
-	if before := r.leases[name].holder; before != nil && before.uid != holder && (was || by == Another && at < r.leases[name].until) {
-		r.expose(before, Step{Do: Secure, Pod: before.uid, Lease: name, Receipt: s.Receipt}, fmt.Errorf("%s of pod %s: %w: A3: a Lease whose time is not over stays", Secure, before.uid, ErrRefused))
-		r.do(s, r.pods[holder])
-		return
-	}
-	r.take(s)
 }
 
 // Works records all that a pod works on at this moment, with its tokens.
@@ -360,15 +282,6 @@ func (r *Recorder) Resume(pod *metav1.ObjectMeta, works map[string]int64) {
 	r.seen[uid].works = works
 }
 
-// Offer records that the receipts may have been listed at this moment.
-func (r *Recorder) Offer(version int64, things ...string) {
-	for _, x := range things {
-		for _, p := range r.lock[x] {
-			_ = r.try(Step{Do: T3, Pod: p.uid, Thing: x, Version: version})
-		}
-	}
-}
-
 // Locked returns what the receipt of a pod locks.
 func (r *Recorder) Locked(uid string) []string {
 	if p := r.pods[uid]; p != nil {
@@ -396,9 +309,6 @@ func (r *Recorder) Others(s Step) (pods []string) {
 	}
 	return pods
 }
-
-// ForgetLease drops a Lease, because its changes were not seen for some time.
-func (r *Recorder) ForgetLease(name string) { delete(r.leases, name) }
 
 // Forget drops a pod that is gone, with its work.
 func (r *Recorder) Forget(uid string) {

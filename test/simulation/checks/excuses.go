@@ -45,6 +45,18 @@ func (j *Judge) excusedNow(what string, of thing, p, q *world.Process) bool {
 	return began && p.FenceAfter > 0 && q.FenceAfter > 0 && j.w.Now()-last < lapses
 }
 
+// shared reports whether two pods were at work on one thing at once and had an excuse. The pod that began first keeps its token, although the token of the
+// other one is higher.
+func (j *Judge) shared(what string, of thing, p, q *world.Process) bool {
+	what = strings.TrimPrefix(what, "published ")
+	for is := range j.together {
+		if is.what == what && is.of == of && (is.p.UID == p.UID && is.q.UID == q.UID || is.p.UID == q.UID && is.q.UID == p.UID) {
+			return true
+		}
+	}
+	return false
+}
+
 // unleased reports whether another writer took its Lease from a process whose receipt does not count any more, because its pod is gone or has outlived its
 // grace period. Its Lease alone keeps others off.
 func (j *Judge) unleased(p *world.Process) bool {

@@ -206,6 +206,24 @@ func TestAChangedReceiptIsAnExcuse(t *testing.T) {
 	}
 }
 
+// Another program hid the lock of a pod, a second pod began with a higher token, and is gone. The first one keeps its token, but no pod takes one of before.
+func TestAPodKeepsItsTokenBesideAnExcusedDouble(t *testing.T) {
+	for at, promise := range map[int64]string{1: "", 2: token} {
+		staged(t, profile.Profile{}, func(s stage) {
+			a, b := s.Puppet("a"), s.Puppet("b")
+			s.locks(a, 0)
+			s.act(a, 0, 1)
+			s.receipt(nil, a, receipt.Receipt{})
+			s.act(b, 0, 3)
+			s.act(b, identity.None, 0)
+			s.act(a, identity.None, 0)
+			s.locks(a, 0)
+			s.act(a, 0, at)
+			s.expect(t, promise)
+		})
+	}
+}
+
 func TestATokenIsOnePodsAlone(t *testing.T) {
 	staged(t, profile.Profile{}, func(s stage) {
 		a, b := s.Puppet("a"), s.Puppet("b")

@@ -1,0 +1,99 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// List is an answer to a list of pods.
+type List struct {
+	// By is the UID of the pod whose process asked, empty for a controller. Process is that process.
+	By, Process string
+	Version     int64
+	// Newest: nothing was stored since the list. Slots: the list asked only for receipts of some slots.
+	Newest, Slots bool
+	Pods          []*metav1.ObjectMeta
+}
+
+// Listed records an answer to a list. It is a T3 of all things on which it shows only one lock.
+func (r *Recorder) Listed(l List) {
+	locks := map[string][]Receipt{}
+	if l.By != "" {
+		r.Asks(l.By, l.Process)
+	}
+	receipts := map[*metav1.ObjectMeta]Receipt{}
+	for _, pod := range l.Pods {
+		if p := r.pods[string(pod.UID)]; p == nil || p.gone {
+			continue
+		}
+		is := ReceiptOf(pod)
+		receipts[pod] = is
+		for _, x := range is.Locks {
+			locks[x] = append(locks[x], is)
+		}
+	}
+	for _, pod := range l.Pods {
+		is, uid := receipts[pod], string(pod.UID)
+		if r.pods[uid] == nil || l.By != "" && l.By != uid {
+			continue
+		}
+		id := r.pods[uid].receipt.ID
+		if bytesOf(id) != is.ID {
+			id = is.ID
+		}
+		for _, x := range is.Locks {
+			others := func(other Receipt) bool { return other.Pod != uid && (!other.Strict || !is.Strict) }
+			if l.Slots && every(x) != "" || !l.Newest && slices.ContainsFunc(slices.Concat(locks[x], locks[every(x)]), others) {
+				continue
+			}
+			_ = r.try(Step{Do: T3, Pod: uid, Thing: x, Showed: id, Version: l.Version, Former: !l.Newest})
+		}
+	}
+}
+
+// ListedLeases records that a process of a pod got a list of Leases.
+func (r *Recorder) ListedLeases(uid string, at time.Duration) {
+	if p := r.pods[uid]; p != nil {
+		for _, x := range p.receipt.Locks {
+			_ = r.try(Step{Do: ShowsLeases, Pod: uid, Thing: x, At: at})
+		}
+	}
+}
+
+// Lease records a version of a Lease: its holder, what it locks, and when it expires. holder is empty if the Lease was released.
+func (r *Recorder) Lease(name, holder string, by Author, locks []string, at, until time.Duration) {
+	if holder != "" {
+		r.of(holder, false)
+	}
+	slot := ""
+	if i := slices.IndexFunc(locks, func(x string) bool { return every(x) == "" }); i >= 0 {
+		slot = locks[i]
+	}
+	s := Step{Do: Secure, Pod: holder, Lease: name, Receipt: Receipt{Locks: locks}, Thing: slot, At: at, Until: until}
+	was := r.changed[name]
+	if r.changed == nil {
+		r.changed = map[string]bool{}
+	}
+	r.changed[name] = by == Another
+	if before := r.leases[name].holder; before != nil && before.uid != holder && (was || by == Another && at < r.leases[name].until) {
+		r.expose(before, Step{Do: Secure, Pod: before.uid, Lease: name, Receipt: s.Receipt}, fmt.Errorf("%s of pod %s: %w: A3: a Lease whose time is not over stays", Secure, before.uid, ErrRefused))
+		r.do(s, r.pods[holder])
+		return
+	}
+	r.take(s)
+}
+
+// Offer records that the receipts may have been listed at this moment.
+func (r *Recorder) Offer(version int64, things ...string) {
+	for _, x := range things {
+		for _, p := range r.lock[x] {
+			_ = r.try(Step{Do: T3, Pod: p.uid, Thing: x, Version: version})
+		}
+	}
+}
+
+// ForgetLease drops a Lease, because its changes were not seen for some time.
+func (r *Recorder) ForgetLease(name string) { delete(r.leases, name) }
