@@ -172,7 +172,14 @@ type backoff struct {
 	version string
 	delay   *pace.Backoff // nil before the first failure
 	until   time.Time
+	// every is the least time between two such writes, and at the time of the last one.
+	every time.Duration
+	at    time.Time
 }
+
+// countEvery: a pod hears of at most one new count in this time, however often the count changes. Each write costs the API server, and each program that
+// follows the count starts over.
+const countEvery = time.Second
 
 // manyFailures is the number of failed tries after which a write counts as refused, for any error. After that many conflicts with a pod that changes all the
 // time, its events no longer cause a new try at once.
@@ -186,6 +193,9 @@ func (m *memory) backoff(uid types.UID, of step) *backoff {
 			m.writes = map[writeKey]*backoff{}
 		}
 		m.writes[key] = &backoff{}
+		if of == stepCount {
+			m.writes[key].every = countEvery
+		}
 	}
 	return m.writes[key]
 }
@@ -194,8 +204,10 @@ func (m *memory) backoff(uid types.UID, of step) *backoff {
 func (b *backoff) left(pod *podMeta, says string, now time.Time) time.Duration {
 	switch {
 	case b.err == nil && b.says == says && says != "":
-		return b.undone.Left(now)
-	case b.err == nil, errors.Is(b.err, store.ErrConflict) && b.times < manyFailures && b.version != pod.ResourceVersion:
+		return max(b.undone.Left(now), b.at.Add(b.every).Sub(now))
+	case b.err == nil:
+		return b.at.Add(b.every).Sub(now)
+	case errors.Is(b.err, store.ErrConflict) && b.times < manyFailures && b.version != pod.ResourceVersion:
 		return 0
 	}
 	return b.until.Sub(now)
@@ -205,7 +217,7 @@ func (b *backoff) accepted(says string, now time.Time) {
 	if b.says == says {
 		b.undone.Again(now)
 	}
-	b.says, b.err, b.times, b.delay = says, nil, 0, nil
+	b.says, b.err, b.times, b.delay, b.at = says, nil, 0, nil, now
 }
 
 func (b *backoff) failed(pod *podMeta, err error, now time.Time) {

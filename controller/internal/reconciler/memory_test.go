@@ -133,13 +133,33 @@ func TestWhatIsUndoneAgainAndAgainIsWrittenLaterEachTime(t *testing.T) {
 	if writes < 5 || writes > 20 {
 		t.Errorf("%d writes in a minute", writes)
 	}
-	if left := k.backoff("a", stepCount).left(pod, "id 0 of 4", now); left > 0 {
+	if left := k.backoff("a", stepCount).left(pod, "id 0 of 4", now.Add(time.Second)); left > 0 {
 		t.Errorf("a new count is told in %s", left)
 	}
 	for key, of := range map[types.UID]step{"a": stepTake, "b": stepCount} {
 		if left := k.backoff(key, of).left(pod, "id 0 of 3", now); left > 0 {
 			t.Errorf("pod %s, %s: it is written in %s", key, of, left)
 		}
+	}
+}
+
+// A count that changes ten times a second reaches each pod once a second, and the last one reaches it, too.
+func TestACountThatNeverStandsStillIsToldOnceASecond(t *testing.T) {
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	var k memory
+	count, told, writes, now := 0, -1, 0, start
+	for ; now.Before(start.Add(time.Minute)); now = now.Add(50 * time.Millisecond) {
+		if tick := now.Sub(start); tick < 50*time.Second {
+			count = int(tick / (100 * time.Millisecond))
+		}
+		a, says := k.backoff("a", stepCount), fmt.Sprint("count ", count)
+		if told != count && a.left(&podMeta{}, says, now) <= 0 {
+			a.accepted(says, now)
+			told, writes = count, writes+1
+		}
+	}
+	if told != count || writes > 51 || writes < 40 {
+		t.Errorf("%d writes, and the pod was told %d of %d", writes, told, count)
 	}
 }
 
