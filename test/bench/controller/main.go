@@ -26,6 +26,7 @@ func main() {
 	flag.BoolVar(&b.floor, "floor", true, "measure two patches a pod and nothing else, too")
 	flag.BoolVar(&b.sets, "statefulsets", false, "measure how long as many StatefulSets take to make as many pods")
 	flag.BoolVar(&b.admission, "admission", false, "measure only how long the creation of a pod takes without, by policy and by webhook")
+	flag.DurationVar(&b.changes, "changes", 0, "for how long to change the count of one Deployment ten times a second")
 	flag.DurationVar(&b.rest, "rest", 0, "for how long to count the requests of a controller that has nothing to do")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -42,7 +43,7 @@ type bench struct {
 	pods, owners, rounds int
 	floor, sets          bool
 	admission            bool
-	rest                 time.Duration
+	rest, changes        time.Duration
 
 	out                 io.Writer
 	client              kubernetes.Interface
@@ -138,6 +139,11 @@ func (b *bench) measureController(ctx context.Context, ns string, took *costs) e
 	_, _ = fmt.Fprintf(b.out, "%s: Deployments made the pods in %v, the controller gave the ids in %v\n", ns, made.Round(time.Millisecond), took.wall[len(took.wall)-1])
 	if err := c.tell(ctx, b.rest); err != nil {
 		return err
+	}
+	if b.changes > 0 {
+		if err := b.measureChanges(ctx, ns, c); err != nil {
+			return err
+		}
 	}
 	c.Stop()
 	return b.remove(ctx, ns)
