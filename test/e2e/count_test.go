@@ -100,6 +100,37 @@ func countChanges() {
 		w.verify(ctx)
 	}, SpecTimeout(6*patience))
 
+	It("restarts pods whose volumes show the new count a minute late", Serial, func(ctx SpecContext) {
+		c := breakable()
+		node := c.secondNode(ctx)
+		w := counting(ctx, assignment.OnCountRestart, onBothNodes)
+		before := w.held(ctx, 3)
+		w.expectFlags(ctx, 3)
+		late, uids := w.podsOn(ctx, node), w.uids(ctx)
+		Expect(late).NotTo(BeEmpty())
+
+		By("suspending the kubelet of " + node + ", which updates the volumes")
+		resume := c.stopSecondKubelet()
+		w.scale(ctx, "4")
+		Eventually(w.pods).WithContext(ctx).Should(ContainElement(And(
+			HaveField("Name", BeElementOf(late)), HaveField("Annotations", HaveKeyWithValue(store.StartCountKey, "4")),
+		)))
+		Consistently(func(g Gomega) {
+			for _, pod := range late {
+				flags, err := flagsOf(pod)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(flags).To(ContainElement("--total-shards=3"), pod)
+			}
+		}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second).Should(Succeed())
+		resume()
+		w.expectFlags(ctx, 4)
+		expectKept(before, w.held(ctx, 4))
+		now := w.uids(ctx)
+		for pod, uid := range uids {
+			Expect(now).To(HaveKeyWithValue(pod, uid))
+		}
+	}, SpecTimeout(6*patience))
+
 	It("goes back to a count that works", func(ctx SpecContext) {
 		w := counting(ctx, assignment.OnCountRestart, func(s *appsv1.DeploymentSpec) {
 			c := &s.Template.Spec.Containers[0] // it fails if there are 4
