@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/enable"
 	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -142,7 +143,7 @@ func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Uns
 	gvk := o.GroupVersionKind()
 	resource := map[string]string{"ServiceAccount": "serviceaccounts", "Role": "roles", "RoleBinding": "rolebindings"}[gvk.Kind]
 	if resource == "" {
-		ref, ok := store.NewRef(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
+		ref, ok := kinds.NewRef(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
 		if !ok {
 			return nil, errors.New("this kind is not applied")
 		}

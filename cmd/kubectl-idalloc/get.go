@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -101,7 +102,7 @@ func (l *lister) list(ctx context.Context, t commands.Targets, o *commands.Outpu
 }
 
 // summary returns a workload's row of the list.
-func summary(ref store.Ref, v inspect.View) []string {
+func summary(ref kinds.Ref, v inspect.View) []string {
 	held, changing, dead := 0, 0, 0
 	for _, s := range v.Slots {
 		switch s.State {

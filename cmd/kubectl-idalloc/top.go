@@ -20,6 +20,7 @@ import (
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/internal/sanitise"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -116,7 +117,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 
 // scene is the state of a workload at one moment.
 type scene struct {
-	ref        store.Ref
+	ref        kinds.Ref
 	slots      inspect.View
 	partitions inspect.PartitionView
 }

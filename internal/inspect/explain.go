@@ -46,11 +46,11 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, &meta); err != nil {
 		return Explanation{}, fmt.Errorf("pod %s: %w", name, err)
 	}
-	kinds, err := s.Further(ctx, further...)
+	all, err := s.Further(ctx, further...)
 	if err != nil {
 		return Explanation{}, err
 	}
-	ref, err := watch.Resolve(ctx, s, &meta, kinds...)
+	ref, err := watch.Resolve(ctx, s, &meta, all...)
 	if errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
 		return Explanation{Pod: name, Namespace: namespace, Verdict: "the pod gets no id", Reasons: []string{err.Error()}}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -23,7 +24,7 @@ func (n snapshot) explain(name string) Explanation {
 func settledPods(count int) snapshot {
 	n := snapshot{
 		owner: store.Owner{
-			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: worker},
+			Ref:     kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: "shop", Name: worker},
 			Count:   count,
 			Rollout: store.Rollout{MaxUnavailable: 1},
 			Record:  assignment.Record{Present: true, State: assignment.State{Slots: assignment.Slots{}}},

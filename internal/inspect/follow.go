@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -22,7 +23,7 @@ type News struct {
 }
 
 // Watch watches owners and their pods until Close. Errors: as of Read.
-func Watch(ctx context.Context, s *store.Store, refs []store.Ref, log logr.Logger) (*News, error) {
+func Watch(ctx context.Context, s *store.Store, refs []kinds.Ref, log logr.Logger) (*News, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &News{Changed: make(chan struct{}, 1), cancel: cancel}
 	for _, ref := range refs {
@@ -88,9 +89,9 @@ func (n *News) Close() {
 // Follow reads the owner again after each change of it or its pods, and calls show with the result. It blocks until ctx ends and then returns nil. The result
 // is often unchanged. Errors: as of read and show. Temporary errors of read are only logged.
 func Follow[V any](
-	ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
+	ctx context.Context, s *store.Store, ref kinds.Ref, log logr.Logger, read func(context.Context, *store.Store, kinds.Ref) (V, error), show func(V) error,
 ) error {
-	news, err := Watch(ctx, s, []store.Ref{ref}, log)
+	news, err := Watch(ctx, s, []kinds.Ref{ref}, log)
 	if err != nil {
 		return err
 	}

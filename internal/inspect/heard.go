@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -18,7 +19,7 @@ import (
 type permission struct{ verb, group, resource, name string }
 
 // permissions returns the permissions that a pod of an owner needs. An agent needs none on the owner.
-func permissions(owner store.Ref, p pod) []permission {
+func permissions(owner kinds.Ref, p pod) []permission {
 	var all []permission
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
 		if !p.byAgent {
@@ -38,7 +39,7 @@ func permissions(owner store.Ref, p pod) []permission {
 }
 
 // missing returns a sentence about the permissions that the pod's service account lacks. It returns none if it may not ask the API server.
-func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructured, owner store.Ref, of pod) []string {
+func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructured, owner kinds.Ref, of pod) []string {
 	account, _, _ := unstructured.NestedString(whole.Object, "spec", "serviceAccountName")
 	account = cmp.Or(account, "default")
 	var lacks []string

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -25,7 +26,7 @@ type leases struct {
 }
 
 // readLeases lists the owner's Leases. If that is forbidden, it sets denied and returns no error.
-func readLeases(ctx context.Context, s *store.Store, ref store.Ref) (leases, error) {
+func readLeases(ctx context.Context, s *store.Store, ref kinds.Ref) (leases, error) {
 	var all leases
 	err := s.EachLease(ctx, ref, func() { all.held = map[int]store.Lease{} }, func(l store.Lease) {
 		if l.Holder != "" {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -53,7 +54,7 @@ func (n *snapshot) readRevisions(ctx context.Context, s *store.Store, u *unstruc
 			continue
 		}
 		looked[p.revision] = true
-		rs, err := s.GetMetadata(ctx, store.Ref{APIVersion: "apps/v1", Kind: store.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
+		rs, err := s.GetMetadata(ctx, kinds.Ref{APIVersion: "apps/v1", Kind: kinds.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
 		if err != nil && !errors.Is(err, store.ErrGone) {
 			return err
 		}

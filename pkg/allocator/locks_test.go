@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -341,7 +342,7 @@ func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 func TestAWriteThatBringsAnotherControllerIsHeard(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
-	by := b.counts(store.ReplicaSet, "rs-2", nil)
+	by := b.counts(kinds.ReplicaSet, "rs-2", nil)
 	var once sync.Once
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if request(http.MethodPatch, "/pods/p0")(r) {

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // leases deletes the Leases without a holder of slots that the owner no longer has, and returns these slots. A held Lease may protect its pod's work: only
 // a pod that observes it for long enough can tell. An account that may not read or delete Leases leaves them.
-func leases(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) (ids []int, err error) {
+func leases(ctx context.Context, s *store.Store, ref kinds.Ref, dryRun bool) (ids []int, err error) {
 	owner, err := s.Get(ctx, ref)
 	if errors.Is(err, store.ErrGone) {
 		return nil, nil // its Leases stay, because work under them may continue

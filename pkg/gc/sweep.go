@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -44,7 +45,7 @@ type Result struct {
 //
 // Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of backoff are used up or ctx ends.
 // Errors: those of store.Store's Get, Propose, EachLease and DeleteLease, and those of census.Survey.
-func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
+func Sweep(ctx context.Context, s *store.Store, ref kinds.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	result, err := sweepMap(ctx, s, ref, backoff, dryRun)
 	if err == nil {
 		result.Leases, err = leases(ctx, s, ref, dryRun)
@@ -52,7 +53,7 @@ func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Back
 	return result, err
 }
 
-func sweepMap(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
+func sweepMap(ctx context.Context, s *store.Store, ref kinds.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	var lost Result // the result of a write without an answer
 	for {
 		result, err := sweepOnce(ctx, s, ref, dryRun)
@@ -79,7 +80,7 @@ func sweepMap(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.B
 	}
 }
 
-func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) (Result, error) {
+func sweepOnce(ctx context.Context, s *store.Store, ref kinds.Ref, dryRun bool) (Result, error) {
 	owner, err := s.Get(ctx, ref)
 	if err != nil {
 		return Result{}, err

@@ -21,6 +21,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -111,7 +112,7 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 }
 
 // leader returns the identity in the Lease of a workload's autoscalers.
-func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref) (string, error) {
+func leader(ctx context.Context, client coordination.LeasesGetter, ref kinds.Ref) (string, error) {
 	name := leaseName(ref)
 	lease, err := client.Leases(ref.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {

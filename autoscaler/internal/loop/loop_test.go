@@ -25,6 +25,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/cases"
@@ -136,7 +137,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, err := store.ParseRef("deployment/worker", "demo")
+	ref, err := kinds.ParseRef("deployment/worker", "demo")
 	if err != nil {
 		t.Fatal(err)
 	}

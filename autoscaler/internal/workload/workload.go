@@ -19,6 +19,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -32,7 +33,7 @@ var ErrNoScale = errors.New("a Job has no scale subresource")
 // Workload is an owner that is scaled.
 type Workload struct {
 	Store *store.Store
-	Ref   store.Ref
+	Ref   kinds.Ref
 }
 
 // Moment is the result of one read of the owner.
@@ -43,8 +44,8 @@ type Moment struct {
 }
 
 // CanScale returns an error that wraps ErrNoScale if owners of this kind cannot be scaled through the scale subresource.
-func CanScale(ref store.Ref) error {
-	if ref.Is(store.Job) {
+func CanScale(ref kinds.Ref) error {
+	if ref.Is(kinds.Job) {
 		return fmt.Errorf("%w: %s: use a Deployment, a StatefulSet or a ReplicaSet, or --scale=false", ErrNoScale, ref)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -93,7 +94,7 @@ func (s *server) read(t *testing.T) (workload.Moment, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, err := store.ParseRef("deployment/worker", "demo")
+	ref, err := kinds.ParseRef("deployment/worker", "demo")
 	if err != nil {
 		t.Fatal(err)
 	}

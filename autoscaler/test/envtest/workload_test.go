@@ -20,6 +20,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
@@ -37,7 +38,7 @@ const (
 type scaled struct {
 	*suite.Namespace
 
-	ref    store.Ref
+	ref    kinds.Ref
 	store  *store.Store // the admin's
 	config *rest.Config // the autoscaler's
 
@@ -53,7 +54,7 @@ func prepare(ctx SpecContext) *scaled {
 	ns, err := env.NewNamespace(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
-	ref, err := store.ParseRef("deployment/"+name, ns.Name)
+	ref, err := kinds.ParseRef("deployment/"+name, ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	w := &scaled{Namespace: ns, ref: ref}
 	w.store, err = store.New(env.ControlPlane.Config(), clock.RealClock{})

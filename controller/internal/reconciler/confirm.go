@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -75,7 +76,7 @@ func (p *pass) stillOwned(ctx context.Context) error {
 // the owner's pods are listed, with any lock. With another leader, a pod may lock for another owner during the first list, and for this one again during the
 // second: a list of locks for others would miss it.
 func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) (locks []decision.Lock, news bool, err error) {
-	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change owners while they have a slot
+	if p.owner.Selector == "" || p.ref.Is(kinds.StatefulSet) || p.ref.Is(kinds.Job) { // their pods never change owners while they have a slot
 		return nil, false, nil
 	}
 	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))

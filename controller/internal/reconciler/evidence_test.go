@@ -44,7 +44,7 @@ func (c *cluster) locks(name, by string, r receipt.Receipt) {
 		labels[store.AssignLabel] = by
 	}
 	c.create(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet)},
 		Spec:       corev1.PodSpec{NodeName: "node"},
 	})
 	c.relock(name, r)
@@ -128,7 +128,7 @@ func TestNoPodBeginsThatAnotherOwnerHasAdoptedMeanwhile(t *testing.T) {
 		c.api.Alone(func(s *server.Server) {
 			s.Change("replicasets", "new", server.Writer{}, func(o object.Object) {
 				object.At(o, object.Metadata)["ownerReferences"] = []any{
-					object.Object{"apiVersion": appsV1, "kind": store.Deployment, "name": "adopter", "uid": "adopter", "controller": true},
+					object.Object{"apiVersion": appsV1, "kind": kinds.Deployment, "name": "adopter", "uid": "adopter", "controller": true},
 				}
 			})
 		})
@@ -159,7 +159,7 @@ func (c *cluster) adopted() {
 				object.SetText(o, "annotations", store.IdentityKey, strings.Replace(object.Annotation(o, store.IdentityKey), `"name":"worker"`, `"name":"former"`, 1))
 				if name == "x" {
 					object.SetText(o, "labels", "app", "former")
-					object.At(o, object.Metadata)["ownerReferences"] = []any{object.Object{"apiVersion": appsV1, "kind": store.ReplicaSet, "name": "formers", "uid": "formers", "controller": true}}
+					object.At(o, object.Metadata)["ownerReferences"] = []any{object.Object{"apiVersion": appsV1, "kind": kinds.ReplicaSet, "name": "formers", "uid": "formers", "controller": true}}
 				}
 			})
 		})

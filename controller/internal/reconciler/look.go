@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -137,7 +138,7 @@ func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelle
 // foreign reports whether the pod's controller is a ReplicaSet that is not in sets.
 func foreign(pod metav1.Object, sets map[string]bool) bool {
 	c := metav1.GetControllerOfNoCopy(pod)
-	if !store.IsReplicaSet(c) {
+	if !kinds.IsReplicaSet(c) {
 		return false
 	}
 	_, known := sets[string(c.UID)]
@@ -190,7 +191,7 @@ func (p *pass) ownerOf() decision.Owner {
 }
 
 // evicts reports whether the controller may remove pods of the owner. A Job's pod would count as failed, and it is not known how other kinds react.
-func evicts(o store.Owner) bool { return !o.Is(store.Job) && o.Resource == "" }
+func evicts(o store.Owner) bool { return !o.Is(kinds.Job) && o.Resource == "" }
 
 // limit returns how many ids may be without an available pod because of removals.
 func limit(o store.Owner) int {

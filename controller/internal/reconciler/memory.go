@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -92,7 +93,7 @@ func since(at *time.Time, holds bool, now time.Time) {
 }
 
 // memory returns the memory of an owner, and creates it if there is none.
-func (x *Reconciler) memory(ref store.Ref) *memory {
+func (x *Reconciler) memory(ref kinds.Ref) *memory {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	m := x.memories[ref]
@@ -104,7 +105,7 @@ func (x *Reconciler) memory(ref store.Ref) *memory {
 }
 
 // hear counts news of an owner, and returns ref.
-func (x *Reconciler) hear(ref store.Ref) store.Ref {
+func (x *Reconciler) hear(ref kinds.Ref) kinds.Ref {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if m := x.memories[ref]; m != nil {
@@ -114,7 +115,7 @@ func (x *Reconciler) hear(ref store.Ref) store.Ref {
 }
 
 // forget deletes the memory and the metrics of an owner that is gone.
-func (x *Reconciler) forget(ref store.Ref) {
+func (x *Reconciler) forget(ref kinds.Ref) {
 	x.metrics.forget(ref)
 	x.mu.Lock()
 	defer x.mu.Unlock()

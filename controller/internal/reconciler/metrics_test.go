@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -26,7 +27,7 @@ func TestPodsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
 	m := NewMetrics(func() time.Time { return now }, func() []corev1.Pod {
 		return []corev1.Pod{pod("a", time.Minute, nil), pod("b", time.Hour, nil), pod("has one", 2*time.Hour, map[string]string{store.IDKey: "0"})}
 	}, func() bool { return leads })
-	m.observe(store.Ref{Kind: store.Deployment, Namespace: "shop", Name: worker}, decision.Decision{
+	m.observe(kinds.Ref{Kind: kinds.Deployment, Namespace: "shop", Name: worker}, decision.Decision{
 		Waits:  []decision.Wait{{Pod: "a", Reason: decision.ReasonPaused}, {Pod: "gone", Reason: decision.ReasonSlots}},
 		Behind: []decision.Behind{{Pod: "b", Started: "3", Stage: decision.StageQueued}},
 	})

@@ -52,17 +52,17 @@ type Reconciler struct {
 	slots   chan struct{} // one for each of inFlight
 	slow    chan struct{} // one for each of few
 	// others receives owners that a reconcile of a ReplicaSet or a pod has found.
-	others chan event.TypedGenericEvent[store.Ref]
+	others chan event.TypedGenericEvent[kinds.Ref]
 
 	// told records which Events were written in the last minutes.
 	told *expiring.Expiring
 
 	mu       sync.Mutex
-	memories map[store.Ref]*memory
+	memories map[kinds.Ref]*memory
 }
 
 // Reconcile runs one pass over an owner. It implements reconcile.TypedReconciler.
-func (x *Reconciler) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Result, error) {
+func (x *Reconciler) Reconcile(ctx context.Context, ref kinds.Ref) (reconcile.Result, error) {
 	known, err := x.settle(ctx, ref)
 	if err != nil || !known {
 		return reconcile.Result{}, err
@@ -70,7 +70,7 @@ func (x *Reconciler) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Re
 	return x.reconcile(ctx, ref, x.memory(ref))
 }
 
-func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (reconcile.Result, error) {
+func (x *Reconciler) reconcile(ctx context.Context, ref kinds.Ref, m *memory) (reconcile.Result, error) {
 	owner, err := x.owner(ctx, ref, m)
 	if errors.Is(err, store.ErrGone) {
 		x.forget(ref)
@@ -105,7 +105,7 @@ func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (r
 }
 
 // owner returns the owner. If the generation of its kind counts annotations, it is read again only after the generation has grown.
-func (x *Reconciler) owner(ctx context.Context, ref store.Ref, m *memory) (store.Owner, error) {
+func (x *Reconciler) owner(ctx context.Context, ref kinds.Ref, m *memory) (store.Owner, error) {
 	was := m.read
 	if meta, err := x.ownerMeta(ctx, ref); err == nil && was.UID == meta.UID &&
 		(meta.ResourceVersion == was.ResourceVersion || ref.Rolls() && meta.Generation <= was.Generation) {
@@ -125,7 +125,7 @@ func (x *Reconciler) owner(ctx context.Context, ref store.Ref, m *memory) (store
 type pass struct {
 	*Reconciler
 
-	ref    store.Ref
+	ref    kinds.Ref
 	memory *memory
 	log    logr.Logger
 	// owner, world and metas (the pods' metadata by name) are what the pass knows. Each step reads or writes, and records the answers here.

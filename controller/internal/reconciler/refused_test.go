@@ -32,6 +32,7 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -49,7 +50,7 @@ type cluster struct {
 	api *server.Standalone
 	clk *testclock.FakeClock
 	x   *Reconciler
-	ref store.Ref
+	ref kinds.Ref
 
 	mu              sync.Mutex
 	evicted, events []string
@@ -134,10 +135,10 @@ func newCluster(t *testing.T) *cluster {
 	if c.Client, err = client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: builtIn()}); err != nil {
 		t.Fatal(err)
 	}
-	c.ref = store.Ref{APIVersion: appsV1, Kind: store.Deployment, Namespace: server.Namespace, Name: worker}
+	c.ref = kinds.Ref{APIVersion: appsV1, Kind: kinds.Deployment, Namespace: server.Namespace, Name: worker}
 	c.x = &Reconciler{
 		store: s, cache: c, server: c.Client, writer: c.Client, log: logr.Discard(), metrics: NewMetrics(c.clk.Now, nil, nil), told: expiring.NewExpiringWithClock(c.clk),
-		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), memories: map[store.Ref]*memory{},
+		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), memories: map[kinds.Ref]*memory{},
 	}
 	return c
 }
@@ -210,7 +211,7 @@ func (c *cluster) gated(names ...string) {
 		c.create(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name, Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController},
-				OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+				OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet),
 			},
 			Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}}},
 		})
@@ -228,7 +229,7 @@ func (c *cluster) runs(name string, id, count int) {
 	c.t.Helper()
 	c.create(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "old")), store.ReplicaSet),
+			Name: name, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "old")), kinds.ReplicaSet),
 			Labels: map[string]string{
 				"app": worker, store.AssignLabel: store.AssignController, receipt.IDLabel: strconv.Itoa(id), receipt.OwnerLabel: assignment.OwnerLabelValue(own),
 			},
@@ -341,7 +342,7 @@ func TestPoliciesOfAnEarlierReleaseKeepNoPodFromWhatTheyKnow(t *testing.T) {
 	c.create(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "c", Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController},
-			OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+			OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet),
 		},
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
@@ -439,7 +440,7 @@ func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
 	c.deployment(1, assignment.Slots{})
 	c.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", Labels: map[string]string{"app": worker, store.AssignLabel: receipt.ByAgent},
-		OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+		OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet),
 	}})
 	uid := types.UID(c.uid(object.Pods, "a"))
 	told := receipt.Proposal{UID: string(uid), Count: 1, Share: receipt.Nothing(), Why: "no id is free for it yet"}.Encode()
@@ -609,7 +610,7 @@ func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 func builtIn() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, gvk := range []schema.GroupVersionKind{
-		corev1.SchemeGroupVersion.WithKind("Pod"), replicaSets, replicaSets.GroupVersion().WithKind(store.Deployment), policyv1.SchemeGroupVersion.WithKind("Eviction"),
+		corev1.SchemeGroupVersion.WithKind("Pod"), replicaSets, replicaSets.GroupVersion().WithKind(kinds.Deployment), policyv1.SchemeGroupVersion.WithKind("Eviction"),
 	} {
 		mapper.Add(gvk, meta.RESTScopeNamespace)
 	}

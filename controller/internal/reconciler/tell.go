@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -257,7 +258,7 @@ func (p *pass) tellIgnored(ctx context.Context) {
 
 // tellForbidden writes an Event about a permission that the controller lacks. The controller continues for other owners: the permission may be missing in one
 // namespace only, or only for a moment.
-func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, m *memory, err error) {
+func (x *Reconciler) tellForbidden(ctx context.Context, ref kinds.Ref, m *memory, err error) {
 	var missing *store.ForbiddenError
 	now := x.store.Clock.Now()
 	if since(&m.forbidden, errors.As(err, &missing), now); missing == nil {

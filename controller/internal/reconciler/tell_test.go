@@ -21,6 +21,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -121,7 +122,7 @@ func TestAStuckUpdateOfAFurtherKindIsTold(t *testing.T) {
 	for controller, want := range map[string]bool{"old": false, "new": true} {
 		b := &board{}
 		p := b.pass(t, clock.RealClock{})
-		p.ref = store.Ref{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: "shop", Name: worker, Resource: "rollouts"}
+		p.ref = kinds.Ref{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: "shop", Name: worker, Resource: "rollouts"}
 		p.owner.Ref = p.ref
 		p.world.Pods = []decision.Pod{
 			{Pod: proposal.Pod{Name: "a", Owned: true, Controller: "old", Receipt: receipt.Receipt{State: receipt.Locks}}},

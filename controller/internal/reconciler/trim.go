@@ -19,6 +19,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -93,10 +94,10 @@ func readsStartCount(pod *corev1.Pod) bool {
 
 func trimPodMeta(m *metav1.ObjectMeta) {
 	trimObject(m)
-	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
+	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, kinds.PodIndexLabel, kinds.CompletionIndexLabel)
 	was := m.Annotations[tooLargeKey]
 	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, store.IdentityKey,
-		assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
+		assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, kinds.CompletionIndexLabel)
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		text := m.Annotations[key]
 		cut := receipt.Kept(text)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -30,7 +31,7 @@ func hostile() metav1.ObjectMeta {
 	for i := range 20_000 {
 		m.Annotations[strconv.Itoa(i)] = ""
 	}
-	for _, key := range []string{receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, assignment.OnCountKey, store.IdentityKey, store.CompletionIndexLabel, revisionKey, "other"} {
+	for _, key := range []string{receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, assignment.OnCountKey, store.IdentityKey, kinds.CompletionIndexLabel, revisionKey, "other"} {
 		m.Annotations[key] = strings.Repeat("1", 250_000)
 	}
 	m.OwnerReferences = []metav1.OwnerReference{
@@ -81,7 +82,7 @@ func TestWhatTheCacheKeepsOfAnObjectIsBounded(t *testing.T) {
 func TestAnOrdinaryPodLosesNothing(t *testing.T) {
 	lock := receipt.Receipt{UID: "u", Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", UID: "u", OwnerReferences: controlledBy("new", store.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode(), store.IDKey: "3"},
+		Name: "a", UID: "u", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode(), store.IDKey: "3"},
 	}}
 	was := pod.DeepCopy()
 	if _, err := trimPod(pod); err != nil || !reflect.DeepEqual(pod, was) {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -126,7 +127,7 @@ func largePods(ctx context.Context, ns string) {
 				pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("%s.example.com/%d", strings.Repeat("g", 60), g)})
 			}
 		default:
-			pod.Annotations = map[string]string{store.CompletionIndexLabel: strings.Repeat("1", 250_000)}
+			pod.Annotations = map[string]string{kinds.CompletionIndexLabel: strings.Repeat("1", 250_000)}
 		}
 		_, err := client.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -89,7 +90,7 @@ func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 	case controller == nil:
 		return false
 	case owner.Rolls():
-		return !store.IsReplicaSet(controller) || controller.Name != owner.Name+"-"+pod.Labels["pod-template-hash"]
+		return !kinds.IsReplicaSet(controller) || controller.Name != owner.Name+"-"+pod.Labels["pod-template-hash"]
 	}
 	return !owner.Names(controller)
 }
@@ -97,7 +98,7 @@ func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 // another reports whether a suspect pod belongs to another owner. It returns false if that is unknown, and while the pod's ReplicaSet has no controller,
 // because a Deployment may be about to adopt it.
 func another(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
-	if !owner.Rolls() || !store.IsReplicaSet(metav1.GetControllerOfNoCopy(pod)) {
+	if !owner.Rolls() || !kinds.IsReplicaSet(metav1.GetControllerOfNoCopy(pod)) {
 		return true
 	}
 	ref, err := watch.Resolve(ctx, s, pod)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -29,7 +30,7 @@ type Options struct {
 type Contact struct {
 	o   Options
 	log logr.Logger
-	ref store.Ref
+	ref kinds.Ref
 	// wake gets a value when a stream, or a goroutine of this process, has news.
 	wake chan struct{}
 	// owner and self are nil until they are watched. alone: self is the only watch.
@@ -57,7 +58,7 @@ func New(o Options, log logr.Logger) *Contact {
 }
 
 // Begin sets the owner, and the context that ends the watches and the goroutines.
-func (c *Contact) Begin(ctx context.Context, ref store.Ref, log logr.Logger) {
+func (c *Contact) Begin(ctx context.Context, ref kinds.Ref, log logr.Logger) {
 	c.streams, c.ref, c.alone, c.log, c.owner, c.self = ctx, ref, false, log, nil, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -23,7 +24,7 @@ type shared struct {
 	*testing.T
 
 	store *store.Store
-	ref   store.Ref
+	ref   kinds.Ref
 }
 
 func share(t *testing.T) shared {
@@ -32,7 +33,7 @@ func share(t *testing.T) shared {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, _ := store.NewRef("apps/v1", "Deployment", server.Namespace, "worker")
+	ref, _ := kinds.NewRef("apps/v1", "Deployment", server.Namespace, "worker")
 	return shared{t, st, ref}
 }
 

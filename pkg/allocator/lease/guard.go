@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -39,7 +40,7 @@ type Guard struct {
 	o    Options
 	boot boottime.Source // advances during suspend
 	// ref and uid are the owner and the pod, set by Begin.
-	ref store.Ref
+	ref kinds.Ref
 	uid string
 	// streams ends the goroutines that renew own, and end those for one Lease. running are these goroutines.
 	streams context.Context //nolint:containedctx // set by Begin
@@ -75,7 +76,7 @@ func New(o Options) *Guard {
 }
 
 // Begin sets the owner and the pod, and the context that ends the renewals.
-func (g *Guard) Begin(ctx context.Context, ref store.Ref, uid types.UID) {
+func (g *Guard) Begin(ctx context.Context, ref kinds.Ref, uid types.UID) {
 	g.streams, g.ref, g.uid = ctx, ref, string(uid)
 	if g.mine().Holder != "" {
 		g.keep() //nolint:contextcheck // what it starts ends with the streams

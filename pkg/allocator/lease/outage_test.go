@@ -16,6 +16,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -45,7 +46,7 @@ func secured(t *testing.T, o lease.Options) *lease.Guard {
 	t.Helper()
 	o.Pod, o.News, o.Contact = "worker-0", func() {}, func(event.Contact) {}
 	g := lease.New(o)
-	ref, _ := store.NewRef(apifake.Apps, apifake.Deployment, apifake.Namespace, apifake.Worker)
+	ref, _ := kinds.NewRef(apifake.Apps, apifake.Deployment, apifake.Namespace, apifake.Worker)
 	g.Begin(t.Context(), ref, "uid")
 	if _, left, err := g.Secure(t.Context(), receipt.Share{}); err != nil || left > 0 {
 		t.Fatalf("no Lease: %s, %v", left, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -65,7 +66,7 @@ func (p *Planner) seek(ctx context.Context) error {
 }
 
 // follows reports whether this pod changes to another owner. If its Role denies access to that owner, the pod keeps what it holds of the deleted owner.
-func (p *Planner) follows(ctx context.Context, ref store.Ref) (bool, error) {
+func (p *Planner) follows(ctx context.Context, ref kinds.Ref) (bool, error) {
 	if p.view.state != gone {
 		return true, nil
 	}

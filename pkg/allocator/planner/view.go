@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/contact"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -17,7 +18,7 @@ type view struct {
 	state viewState
 	// sought is when this process last found that neither the owner nor another one exists. barred is an owner that its Role does not permit.
 	sought time.Time
-	barred store.Ref
+	barred kinds.Ref
 	// late: a write of this process got no answer, and there was no news of the owner since.
 	late bool
 	// fresh: this process has read or written the owner, and has not waited since.

@@ -17,6 +17,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -40,7 +41,7 @@ func answering(t *testing.T, answer http.HandlerFunc) *Store {
 
 // named are the requests about one object, a Deployment or a pod, called name.
 func named(s *Store, name string) map[string]func(t *testing.T) error {
-	ref := Ref{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "default", Name: name}
+	ref := kinds.Ref{APIVersion: testAPIVersion, Kind: kinds.Deployment, Namespace: "default", Name: name}
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "u"}}
 	return map[string]func(t *testing.T) error{
 		"get owner": func(t *testing.T) error { t.Helper(); _, err := s.Get(t.Context(), ref); return err },

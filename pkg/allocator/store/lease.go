@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -50,7 +51,7 @@ func LeaseName(owner string, id int) string {
 }
 
 // GetLease reads the Lease of a slot. A Lease that does not exist has no Version. Errors: *ForbiddenError, or another error that Temporary judges.
-func (s *Store) GetLease(ctx context.Context, ref Ref, id int) (Lease, error) {
+func (s *Store) GetLease(ctx context.Context, ref kinds.Ref, id int) (Lease, error) {
 	u, err := s.getWhole(ctx, target{Leases, ref.Namespace, LeaseName(ref.String(), id)})
 	switch {
 	case errors.Is(err, ErrGone):
@@ -63,7 +64,7 @@ func (s *Store) GetLease(ctx context.Context, ref Ref, id int) (Lease, error) {
 
 // EachLease lists the owner's Leases by a consistent read, and calls do for each. Like Receipts, it first asks for one page, and keeps at most one page of
 // at most 8 MiB in memory. If it has to start over, it calls again, because the Leases passed to do before may be gone. Errors: as of GetLease.
-func (s *Store) EachLease(ctx context.Context, ref Ref, again func(), do func(Lease)) error {
+func (s *Store) EachLease(ctx context.Context, ref kinds.Ref, again func(), do func(Lease)) error {
 	o := metav1.ListOptions{LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())}
 	return s.eachObject(ctx, target{gvr: Leases, namespace: ref.Namespace}, o, 0, again, func(u *unstructured.Unstructured) {
 		id, err := strconv.Atoi(u.GetLabels()[receipt.IDLabel])
@@ -76,7 +77,7 @@ func (s *Store) EachLease(ctx context.Context, ref Ref, again func(), do func(Le
 // PutLease creates or updates the Lease if it still has next.Version, and returns it as stored. The Lease has no owner reference, like that of a leader
 // election, because work under it may continue after the owner is deleted. Errors: ErrConflict, ErrAmbiguous, ErrNotKept if it has a holder, ErrRefused,
 // *ForbiddenError, or another error that Temporary judges.
-func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error) {
+func (s *Store) PutLease(ctx context.Context, ref kinds.Ref, next Lease) (Lease, error) {
 	verb := "update"
 	if next.Version == "" {
 		verb = "create"
@@ -101,7 +102,7 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error
 }
 
 // TryLease asks by a dry run whether the API server would accept a write of the unchanged Lease. Errors: as of PutLease.
-func (s *Store) TryLease(ctx context.Context, ref Ref, l Lease) error {
+func (s *Store) TryLease(ctx context.Context, ref kinds.Ref, l Lease) error {
 	sent := l.object(ref)
 	o := metav1.UpdateOptions{FieldManager: assignment.FieldManager, DryRun: []string{metav1.DryRunAll}}
 	_, err := write(ctx, target{Leases, ref.Namespace, sent.GetName()}, "update", func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -112,7 +113,7 @@ func (s *Store) TryLease(ctx context.Context, ref Ref, l Lease) error {
 
 // DeleteLease deletes the Lease if it still has l.UID and l.Version. A missing Lease is no error. Afterwards, a write of the Lease that is still under way
 // can only arrive if it creates the Lease. Errors: as of PutLease.
-func (s *Store) DeleteLease(ctx context.Context, ref Ref, l Lease) error {
+func (s *Store) DeleteLease(ctx context.Context, ref kinds.Ref, l Lease) error {
 	uid := types.UID(l.UID)
 	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &l.Version}}
 	t := target{Leases, ref.Namespace, LeaseName(ref.String(), l.ID)}
@@ -138,7 +139,7 @@ func binding(u *unstructured.Unstructured) map[string]string {
 }
 
 // object returns the Lease as an API object.
-func (l Lease) object(ref Ref) *unstructured.Unstructured {
+func (l Lease) object(ref kinds.Ref) *unstructured.Unstructured {
 	metadata := map[string]any{
 		"name": LeaseName(ref.String(), l.ID), "namespace": ref.Namespace,
 		labelsField: map[string]any{receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String()), receipt.IDLabel: strconv.Itoa(l.ID)},

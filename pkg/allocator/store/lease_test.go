@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -206,7 +207,7 @@ func TestLeasesAreListed(t *testing.T) {
 	server, s := newShelf(t, nil)
 	other := theRef()
 	other.Name = "other"
-	for ref, ids := range map[Ref][]int{theRef(): {0, 3, 12}, other: {1}} {
+	for ref, ids := range map[kinds.Ref][]int{theRef(): {0, 3, 12}, other: {1}} {
 		for _, id := range ids {
 			l := theLease("a", "")
 			l.ID, l.Receipt.Share.ID = id, id

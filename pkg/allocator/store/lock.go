@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -157,7 +158,7 @@ type Sought struct {
 	Since string
 }
 
-func (o Sought) selector(ref Ref) string {
+func (o Sought) selector(ref kinds.Ref) string {
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
 	if len(o.Former) > 0 {
 		owners := make([]string, 0, len(o.Former)+1)
@@ -182,7 +183,7 @@ func (o Sought) selector(ref Ref) string {
 // Receipts lists the receipts of the owner's live pods that lock something, found by their labels. version is the resourceVersion of the list. It asks for
 // one page, because an API server answers that from its cache, and for several pages only if the one is larger than 8 MiB. Errors: *ForbiddenError, or
 // another error that Temporary judges.
-func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Receipt, version string, err error) {
+func (s *Store) Receipts(ctx context.Context, ref kinds.Ref, which Sought) (out []Receipt, version string, err error) {
 	o := metav1.ListOptions{LabelSelector: which.selector(ref), FieldSelector: LivePods}
 	if which.Since != "" {
 		o.ResourceVersion, o.ResourceVersionMatch = which.Since, metav1.ResourceVersionMatchNotOlderThan

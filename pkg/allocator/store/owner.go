@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // Owner is one version of an owner. Count and assignment were read together.
 type Owner struct {
-	Ref
+	kinds.Ref
 	UID             types.UID
 	Generation      int64
 	ResourceVersion string
@@ -47,7 +48,7 @@ func (o Owner) Room() assignment.Room { return assignment.RoomOn(o.Annotations) 
 
 // DecodeOwner reads an owner from an Object. earlier may be nil. If it is an earlier version of the owner with the same annotations, DecodeOwner reuses its
 // Record: most events change only the status. It may replace values in object.Annotations by equal ones. An error names the unreadable field of the spec.
-func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
+func DecodeOwner(ref kinds.Ref, object *Object, earlier *Owner) (Owner, error) {
 	o := Owner{
 		Ref:             ref,
 		UID:             object.UID,
@@ -55,7 +56,7 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 		ResourceVersion: object.ResourceVersion,
 		Annotations:     object.Annotations,
 		Terminating:     object.DeletionTimestamp != nil,
-		Controlled:      ref.Is(ReplicaSet) && metav1.GetControllerOfNoCopy(object) != nil,
+		Controlled:      ref.Is(kinds.ReplicaSet) && metav1.GetControllerOfNoCopy(object) != nil,
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		RollsNow:        rollsNow(ref, object),
 		Count:           1, // Kubernetes' own default for replicas and parallelism

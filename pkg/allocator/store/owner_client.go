@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // newOwners returns a client that decodes owners as Objects.
@@ -24,19 +25,19 @@ func newOwners(config *rest.Config, client *http.Client) (rest.Interface, error)
 }
 
 // at directs a request to owners of ref's kind in its namespace.
-func at(request *rest.Request, ref Ref) *rest.Request {
+func at(request *rest.Request, ref kinds.Ref) *rest.Request {
 	gvr := ref.GVR()
 	return request.AbsPath("apis", gvr.Group, gvr.Version).Namespace(ref.Namespace).Resource(gvr.Resource)
 }
 
-func (s *Store) getObject(ctx context.Context, ref Ref) (*Object, error) {
+func (s *Store) getObject(ctx context.Context, ref kinds.Ref) (*Object, error) {
 	return request(ctx, targetOf(ref), "get", func(ctx context.Context) (*Object, error) {
 		o := &Object{}
 		return o, at(s.owners.Get(), ref).Name(ref.Name).Do(ctx).Into(o)
 	})
 }
 
-func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object, error) {
+func (s *Store) patchObject(ctx context.Context, ref kinds.Ref, body []byte) (*Object, error) {
 	return write(ctx, targetOf(ref), "patch", func(ctx context.Context) (*Object, error) {
 		o := &Object{}
 		return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
@@ -45,7 +46,7 @@ func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object,
 }
 
 // MayFollow returns a *ForbiddenError if a watch of the owner is forbidden. Otherwise its errors are as of Get, but never ErrGone.
-func (s *Store) MayFollow(ctx context.Context, ref Ref) error {
+func (s *Store) MayFollow(ctx context.Context, ref kinds.Ref) error {
 	_, err := request(ctx, targetOf(ref), "list", func(ctx context.Context) (*Objects, error) {
 		return s.ListObjects(ctx, ref, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()})
 	})
@@ -53,7 +54,7 @@ func (s *Store) MayFollow(ctx context.Context, ref Ref) error {
 }
 
 // ListObjects lists the objects of ref's kind in its namespace. Only ctx bounds the request. Errors: the client's own.
-func (s *Store) ListObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (*Objects, error) {
+func (s *Store) ListObjects(ctx context.Context, ref kinds.Ref, o metav1.ListOptions) (*Objects, error) {
 	list := &Objects{}
 	if err := at(s.owners.Get(), ref).SpecificallyVersionedParams(&o, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx).Into(list); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (s *Store) ListObjects(ctx context.Context, ref Ref, o metav1.ListOptions) 
 
 // WatchObjects watches the objects of ref's kind in its namespace until ctx ends or the caller stops the watch. Errors: the
 // client's own.
-func (s *Store) WatchObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (apiwatch.Interface, error) {
+func (s *Store) WatchObjects(ctx context.Context, ref kinds.Ref, o metav1.ListOptions) (apiwatch.Interface, error) {
 	o.Watch = true
 	return at(s.owners.Get(), ref).SpecificallyVersionedParams(&o, metav1.ParameterCodec, metav1.SchemeGroupVersion).Watch(ctx)
 }

@@ -19,6 +19,7 @@ import (
 	restwatch "k8s.io/client-go/rest/watch"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // testTime is the time of all tests here.
@@ -66,8 +67,8 @@ func rawDeployment(tb testing.TB, n, revision int) []byte {
 	return b
 }
 
-func testRef() Ref {
-	return Ref{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "default", Name: testName}
+func testRef() kinds.Ref {
+	return kinds.Ref{APIVersion: testAPIVersion, Kind: kinds.Deployment, Namespace: "default", Name: testName}
 }
 
 func decodeObject(tb testing.TB, raw []byte) *Object {
@@ -112,21 +113,21 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 		start      int
 		rollout    Rollout
 	}{
-		"no replicas":      {Deployment, `{` + selector + `}`, 1, 0, Rollout{MaxUnavailable: 0, MaxSurge: 1, BlocksBelow: 4}},
-		"zero replicas":    {Deployment, `{"replicas":0,` + selector + `}`, 0, 0, Rollout{MaxUnavailable: 1, BlocksBelow: 4}},
-		"a third":          {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"33%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1, MaxSurge: 1, BlocksBelow: 4}},
-		"a half":           {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"50%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2, MaxSurge: 1, BlocksBelow: 2}},
-		"all":              {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"100%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 4, MaxSurge: 1}},
-		"a number":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":0}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
-		"no surge":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
-		"no percent":       {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
-		"two, no surge":    {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":2}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2}},
-		"one percent":      {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"1%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1, BlocksBelow: 100}},
-		"Recreate":         {Deployment, `{"replicas":4,"strategy":{"type":"Recreate"},` + selector + `}`, 4, 0, Rollout{Recreate: true}},
-		"no surge at all":  {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
-		"first ordinal":    {StatefulSet, `{"replicas":3,"ordinals":{"start":5},` + selector + `}`, 3, 5, Rollout{}},
-		"parallelism":      {Job, `{"parallelism":6,"replicas":9,` + selector + `}`, 6, 0, Rollout{}},
-		"null parallelism": {Job, `{"parallelism":null,` + selector + `}`, 1, 0, Rollout{}},
+		"no replicas":      {kinds.Deployment, `{` + selector + `}`, 1, 0, Rollout{MaxUnavailable: 0, MaxSurge: 1, BlocksBelow: 4}},
+		"zero replicas":    {kinds.Deployment, `{"replicas":0,` + selector + `}`, 0, 0, Rollout{MaxUnavailable: 1, BlocksBelow: 4}},
+		"a third":          {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"33%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1, MaxSurge: 1, BlocksBelow: 4}},
+		"a half":           {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"50%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2, MaxSurge: 1, BlocksBelow: 2}},
+		"all":              {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"100%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 4, MaxSurge: 1}},
+		"a number":         {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":0}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
+		"no surge":         {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
+		"no percent":       {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
+		"two, no surge":    {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":2}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2}},
+		"one percent":      {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"1%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1, BlocksBelow: 100}},
+		"Recreate":         {kinds.Deployment, `{"replicas":4,"strategy":{"type":"Recreate"},` + selector + `}`, 4, 0, Rollout{Recreate: true}},
+		"no surge at all":  {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
+		"first ordinal":    {kinds.StatefulSet, `{"replicas":3,"ordinals":{"start":5},` + selector + `}`, 3, 5, Rollout{}},
+		"parallelism":      {kinds.Job, `{"parallelism":6,"replicas":9,` + selector + `}`, 6, 0, Rollout{}},
+		"null parallelism": {kinds.Job, `{"parallelism":null,` + selector + `}`, 1, 0, Rollout{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := decodeObject(t, []byte(`{"kind":"`+tc.kind+`","metadata":{"name":"worker"},"spec":`+tc.spec+`}`))

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // After a refusal the object itself tells whether the write met a change, or can never be accepted.
@@ -78,7 +79,7 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 	}
 }
 
-func get(t *testing.T, s *Store, ref Ref) Owner {
+func get(t *testing.T, s *Store, ref kinds.Ref) Owner {
 	t.Helper()
 	o, err := s.Get(t.Context(), ref)
 	if err != nil {
@@ -129,10 +130,10 @@ func TestAProposalTestsWhatItWasPlannedOn(t *testing.T) {
 // Annotations do not raise the generation of a StatefulSet, so a write of another pod shows in the resourceVersion alone.
 func TestAProposalSeesAnothersWriteOnAnyKind(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/shop/statefulsets/worker"
-	ref := Ref{APIVersion: testAPIVersion, Kind: StatefulSet, Namespace: "shop", Name: testName}
+	ref := kinds.Ref{APIVersion: testAPIVersion, Kind: kinds.StatefulSet, Namespace: "shop", Name: testName}
 	next := assignment.State{Slots: assignment.Slots{0: "b"}}
 	worker := aWorker(map[string]any{})
-	worker["kind"] = StatefulSet
+	worker["kind"] = kinds.StatefulSet
 	server, s := newShelf(t, map[string]map[string]any{path: worker})
 	before := get(t, s, ref)
 	server.change(path, "resourceVersion", "2") // another pod wrote

@@ -20,6 +20,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // A list that the server refuses from the first page on ends with an error.
@@ -58,7 +59,7 @@ func TestAnOwnerThatCannotBeReadIsAnError(t *testing.T) {
 // A pod's revision is its ReplicaSet's, and no other controller gives it one.
 func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 	set := aWorker(map[string]any{revisionAnnotation: "3"})
-	set["kind"], set["status"] = ReplicaSet, map[string]any{"availableReplicas": 2}
+	set["kind"], set["status"] = kinds.ReplicaSet, map[string]any{"availableReplicas": 2}
 	const setPath = "/apis/apps/v1/namespaces/shop/replicasets/worker"
 	by := func(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
 		yes := true
@@ -71,10 +72,10 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 		want Revision
 		err  error
 	}{
-		"a ReplicaSet":                 {by(testAPIVersion, ReplicaSet, testName), Revision{Number: "3", Available: 2}, nil},
-		"one that is gone":             {by(testAPIVersion, ReplicaSet, "other"), Revision{}, ErrGone},
-		"a StatefulSet":                {by(testAPIVersion, StatefulSet, testName), Revision{}, nil},
-		"a ReplicaSet of another kind": {by("example.com/v1", ReplicaSet, testName), Revision{}, nil},
+		"a ReplicaSet":                 {by(testAPIVersion, kinds.ReplicaSet, testName), Revision{Number: "3", Available: 2}, nil},
+		"one that is gone":             {by(testAPIVersion, kinds.ReplicaSet, "other"), Revision{}, ErrGone},
+		"a StatefulSet":                {by(testAPIVersion, kinds.StatefulSet, testName), Revision{}, nil},
+		"a ReplicaSet of another kind": {by("example.com/v1", kinds.ReplicaSet, testName), Revision{}, nil},
 		"none":                         {&metav1.PartialObjectMetadata{}, Revision{}, nil},
 	} {
 		_, s := newShelf(t, map[string]map[string]any{setPath: set})
@@ -110,16 +111,16 @@ func TestOrdinals(t *testing.T) {
 		want        int
 		ok          bool
 	}{
-		"a Deployment's pod has none":    {kind: Deployment, pod: "worker-3"},
-		"the label of a StatefulSet":     {kind: StatefulSet, pod: "worker-x", labels: map[string]string{PodIndexLabel: "3"}, want: 3, ok: true},
-		"the end of the name":            {kind: StatefulSet, pod: "worker-4", want: 4, ok: true},
-		"the first":                      {kind: StatefulSet, pod: "worker-0", want: 0, ok: true},
-		"counted from the start":         {kind: StatefulSet, start: 5, pod: "worker-7", want: 2, ok: true},
-		"below the start":                {kind: StatefulSet, start: 5, pod: "worker-4"},
-		"a name that ends otherwise":     {kind: StatefulSet, pod: "worker-x"},
-		"the label of a Job":             {kind: Job, labels: map[string]string{CompletionIndexLabel: "2"}, want: 2, ok: true},
-		"the annotation of a Job":        {kind: Job, ann: map[string]string{CompletionIndexLabel: "1"}, want: 1, ok: true},
-		"a Job whose pods have no index": {kind: Job, pod: "worker-3"},
+		"a Deployment's pod has none":    {kind: kinds.Deployment, pod: "worker-3"},
+		"the label of a StatefulSet":     {kind: kinds.StatefulSet, pod: "worker-x", labels: map[string]string{kinds.PodIndexLabel: "3"}, want: 3, ok: true},
+		"the end of the name":            {kind: kinds.StatefulSet, pod: "worker-4", want: 4, ok: true},
+		"the first":                      {kind: kinds.StatefulSet, pod: "worker-0", want: 0, ok: true},
+		"counted from the start":         {kind: kinds.StatefulSet, start: 5, pod: "worker-7", want: 2, ok: true},
+		"below the start":                {kind: kinds.StatefulSet, start: 5, pod: "worker-4"},
+		"a name that ends otherwise":     {kind: kinds.StatefulSet, pod: "worker-x"},
+		"the label of a Job":             {kind: kinds.Job, labels: map[string]string{kinds.CompletionIndexLabel: "2"}, want: 2, ok: true},
+		"the annotation of a Job":        {kind: kinds.Job, ann: map[string]string{kinds.CompletionIndexLabel: "1"}, want: 1, ok: true},
+		"a Job whose pods have no index": {kind: kinds.Job, pod: "worker-3"},
 	} {
 		o := Owner{Ref: refOf(t, tc.kind), OrdinalStart: tc.start}
 		got, ok := o.Ordinal(&metav1.ObjectMeta{Name: tc.pod, Labels: tc.labels, Annotations: tc.ann})
@@ -130,10 +131,10 @@ func TestOrdinals(t *testing.T) {
 }
 
 func TestAPodIsCondemnedWhoseOrdinalIsNoneAnyMore(t *testing.T) {
-	for kind, want := range map[string]string{StatefulSet: "worker-4 worker-8", Deployment: "", ReplicaSet: "", Job: ""} {
+	for kind, want := range map[string]string{kinds.StatefulSet: "worker-4 worker-8", kinds.Deployment: "", kinds.ReplicaSet: "", kinds.Job: ""} {
 		o, got := Owner{Ref: refOf(t, kind), OrdinalStart: 5, Count: 3}, []string{}
 		for _, pod := range []string{"worker-4", "worker-5", "worker-7", "worker-8", "worker-x"} {
-			if o.Condemned(&metav1.ObjectMeta{Name: pod, Labels: map[string]string{CompletionIndexLabel: "9"}}) {
+			if o.Condemned(&metav1.ObjectMeta{Name: pod, Labels: map[string]string{kinds.CompletionIndexLabel: "9"}}) {
 				got = append(got, pod)
 			}
 		}
@@ -159,7 +160,7 @@ func TestWhatAnEventSays(t *testing.T) {
 	if want := "POST /api/v1/namespaces/shop/events as " + assignment.FieldManager; !slices.Equal(server.sent, []string{want}) {
 		t.Errorf("sent %q, want %q", server.sent, want)
 	}
-	about := corev1.ObjectReference{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "shop", Name: testName, UID: "o"}
+	about := corev1.ObjectReference{APIVersion: testAPIVersion, Kind: kinds.Deployment, Namespace: "shop", Name: testName, UID: "o"}
 	second := testTime.Truncate(time.Second)
 	if got.Namespace != "shop" || got.InvolvedObject != about || got.Type != "Warning" || got.Reason != "AssignmentChanged" || got.Message != "by kubectl" ||
 		got.Count != 1 || !got.FirstTimestamp.Time.Equal(second) || !got.LastTimestamp.Time.Equal(second) ||

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // revisionAnnotation is set by the Deployment controller: on the Deployment to the current revision's number, and on each ReplicaSet to its own.
@@ -65,7 +67,7 @@ func decodeRollout(o *Object, count int) (r Rollout, err error) {
 // rollsNow reports whether a rolling update is under way. A Deployment's condition has the reason NewReplicaSetAvailable from the end of an update to the
 // begin of the next one, regardless of its pods. Without progressDeadlineSeconds there is no condition, and the pods are counted. A StatefulSet's revisions
 // are equal except during an update. With OnDelete they may differ for a long time.
-func rollsNow(ref Ref, o *Object) bool {
+func rollsNow(ref kinds.Ref, o *Object) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == "Progressing" {
 			return c.Reason != "NewReplicaSetAvailable"
@@ -116,10 +118,10 @@ func (r Revision) Current(o Owner) bool {
 // current. Errors: as of Get.
 func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadata) (Revision, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
-	if !IsReplicaSet(controller) {
+	if !kinds.IsReplicaSet(controller) {
 		return Revision{}, nil
 	}
-	o, err := s.getObject(ctx, Ref{APIVersion: controller.APIVersion, Kind: ReplicaSet, Namespace: pod.Namespace, Name: controller.Name})
+	o, err := s.getObject(ctx, kinds.Ref{APIVersion: controller.APIVersion, Kind: kinds.ReplicaSet, Namespace: pod.Namespace, Name: controller.Name})
 	if err != nil {
 		return Revision{}, err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // getScaled reads an owner of a kind of which only the scale subresource is known.
-func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
+func (s *Store) getScaled(ctx context.Context, ref kinds.Ref) (Owner, error) {
 	meta, err := s.getMetadata(ctx, targetOf(ref))
 	if err != nil {
 		return Owner{}, err
@@ -41,8 +41,8 @@ func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
 }
 
 // Further asks the API server for kinds that are named by resource and group, such as "rollouts.argoproj.io". A kind that the API server lacks is an error.
-func (s *Store) Further(ctx context.Context, names ...string) ([]Further, error) {
-	all := make([]Further, 0, len(names))
+func (s *Store) Further(ctx context.Context, names ...string) ([]kinds.Kind, error) {
+	all := make([]kinds.Kind, 0, len(names))
 	for _, name := range names {
 		f, err := s.further(ctx, name)
 		if err != nil {
@@ -53,16 +53,16 @@ func (s *Store) Further(ctx context.Context, names ...string) ([]Further, error)
 	return all, nil
 }
 
-func (s *Store) further(ctx context.Context, name string) (Further, error) {
+func (s *Store) further(ctx context.Context, name string) (kinds.Kind, error) {
 	resource, group, _ := strings.Cut(name, ".")
 	var served metav1.APIGroup
 	if err := s.discover(ctx, &served, group); err != nil {
-		return Further{}, err
+		return kinds.Kind{}, err
 	}
 	for _, v := range served.Versions {
 		var list metav1.APIResourceList
 		if err := s.discover(ctx, &list, v.GroupVersion); err != nil {
-			return Further{}, err
+			return kinds.Kind{}, err
 		}
 		if i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }); i >= 0 {
 			r := list.APIResources[i]
@@ -70,11 +70,11 @@ func (s *Store) further(ctx context.Context, name string) (Further, error) {
 			return kinds.Scaled(gvk, resource, append(r.ShortNames, r.SingularName)...), nil
 		}
 	}
-	return Further{}, fmt.Errorf("find the kind: /apis/%s has no %s: write RESOURCE.GROUP of a kind that the cluster has, such as rollouts.argoproj.io", group, resource)
+	return kinds.Kind{}, fmt.Errorf("find the kind: /apis/%s has no %s: write RESOURCE.GROUP of a kind that the cluster has, such as rollouts.argoproj.io", group, resource)
 }
 
 // ParseFurther reads KIND/NAME, like ParseRef, for these kinds. ok is false if the text names none of them.
-func ParseFurther(text, namespace string, further ...Further) (ref Ref, ok bool) {
+func ParseFurther(text, namespace string, further ...kinds.Kind) (ref kinds.Ref, ok bool) {
 	return kinds.Kinds(further).Parse(text, namespace)
 }
 

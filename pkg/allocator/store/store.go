@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // RequestTimeout bounds every single request. It is shorter than the API server's own limit of a minute, so a lost answer costs only seconds.
@@ -94,7 +95,7 @@ type target struct {
 	namespace, name string
 }
 
-func targetOf(r Ref) target { return target{r.GVR(), r.Namespace, r.Name} }
+func targetOf(r kinds.Ref) target { return target{r.GVR(), r.Namespace, r.Name} }
 
 // request sends one request. Its errors are ErrGone, ErrNoAnswer, *ForbiddenError, or the server's own.
 func request[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (answer T, err error) {
@@ -120,7 +121,7 @@ func write[T any](ctx context.Context, t target, verb string, send func(context.
 }
 
 // Get reads the owner. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
-func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
+func (s *Store) Get(ctx context.Context, ref kinds.Ref) (Owner, error) {
 	if ref.Resource != "" {
 		return s.getScaled(ctx, ref)
 	}
@@ -132,7 +133,7 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 }
 
 // GetWhole reads the owner with all fields, including its whole status. Errors: as of Get.
-func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+func (s *Store) GetWhole(ctx context.Context, ref kinds.Ref) (*unstructured.Unstructured, error) {
 	return s.getWhole(ctx, targetOf(ref))
 }
 
@@ -165,7 +166,7 @@ func (s *Store) getWhole(ctx context.Context, t target) (*unstructured.Unstructu
 }
 
 // GetMetadata reads the metadata of an object. Errors: as of Get.
-func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+func (s *Store) GetMetadata(ctx context.Context, ref kinds.Ref) (*metav1.PartialObjectMetadata, error) {
 	return s.getMetadata(ctx, targetOf(ref))
 }
 

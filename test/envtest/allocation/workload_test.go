@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -31,7 +32,7 @@ import (
 // workload is a spec's namespace with one owner in it.
 type workload struct {
 	*suite.Namespace
-	ref   store.Ref
+	ref   kinds.Ref
 	store *store.Store
 	probe string // directory of the programs' logs
 }
@@ -42,7 +43,7 @@ func newWorkload(ctx SpecContext, kind string, rules ...rbacv1.PolicyRule) *work
 	ns, err := env.NewNamespace(ctx, rules...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
-	ref, err := store.ParseRef(kind+"/worker", ns.Name)
+	ref, err := kinds.ParseRef(kind+"/worker", ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	s, err := store.New(env.ControlPlane.Config(), clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -48,12 +49,12 @@ const (
 )
 
 // ref returns the owner of a resource and a name.
-func (s *side) ref(resource, name string) store.Ref {
-	kinds := map[string]store.Ref{
-		deployments: {APIVersion: "apps/v1", Kind: store.Deployment}, statefulSets: {APIVersion: "apps/v1", Kind: store.StatefulSet},
-		replicaSets: {APIVersion: "apps/v1", Kind: store.ReplicaSet}, jobs: {APIVersion: "batch/v1", Kind: store.Job},
+func (s *side) ref(resource, name string) kinds.Ref {
+	of := map[string]kinds.Ref{
+		deployments: {APIVersion: "apps/v1", Kind: kinds.Deployment}, statefulSets: {APIVersion: "apps/v1", Kind: kinds.StatefulSet},
+		replicaSets: {APIVersion: "apps/v1", Kind: kinds.ReplicaSet}, jobs: {APIVersion: "batch/v1", Kind: kinds.Job},
 	}
-	r := kinds[resource]
+	r := of[resource]
 	r.Namespace, r.Name = s.namespace, name
 	return r
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/specs"
@@ -144,7 +145,7 @@ func lives(ctx context.Context, text string) {
 	before := numbered(ctx, ns, 3, "")
 	said(ctx, ns, before, 3)
 	By("a scale")
-	Expect(ns.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
+	Expect(ns.Scale(ctx, kinds.Deployment, "worker", 4)).To(Succeed())
 	after := numbered(ctx, ns, 4, "")
 	for id, pod := range before {
 		Expect(after).To(HaveKeyWithValue(id, pod))
@@ -215,7 +216,7 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		d.Annotations = map[string]string{assignment.PartitionCountKey: "8"}
 		Expect(ns.Create(ctx, d)).To(Succeed())
 		for _, n := range []int{2, 3} {
-			Expect(ns.Scale(ctx, store.Deployment, "worker", int32(n))).To(Succeed())
+			Expect(ns.Scale(ctx, kinds.Deployment, "worker", int32(n))).To(Succeed())
 			Eventually(func(g Gomega, ctx context.Context) {
 				table := prints(ctx, env.Binary, "get", "Deployment/worker", "-n", ns.Name, "--partitions")
 				owned := map[string]bool{}

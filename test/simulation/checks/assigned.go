@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -86,7 +86,7 @@ func (j *Judge) mayHave(v *server.Version, id int) bool {
 	case !j.w.Profile.HasOrdinals():
 		return true
 	case j.w.Profile.Indexed:
-		return object.Annotation(v.Object, store.CompletionIndexLabel) == strconv.Itoa(id)
+		return object.Annotation(v.Object, kinds.CompletionIndexLabel) == strconv.Itoa(id)
 	}
 	return strings.HasSuffix(v.Name, "-"+strconv.Itoa(id))
 }
