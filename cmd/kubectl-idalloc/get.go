@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // lister lists workloads.
@@ -66,7 +66,7 @@ func (l *lister) list(ctx context.Context, t commands.Targets, o *commands.Outpu
 	items, rows := make([]commands.Item, 0, len(refs)), make([][]string, 0, len(refs))
 	for _, ref := range refs {
 		v, err := inspect.Read(ctx, s, ref)
-		if errors.Is(err, store.ErrGone) {
+		if errors.Is(err, request.ErrGone) {
 			continue
 		}
 		if err != nil {

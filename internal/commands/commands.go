@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Program holds what differs between the programs with these commands.
@@ -116,7 +117,7 @@ func (p Program) command(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 			return err
 		}
 		err = run(cmd, args, out, log)
-		if errors.Is(err, store.ErrGone) {
+		if errors.Is(err, request.ErrGone) {
 			err = fmt.Errorf("%w: check the kind, the name and the namespace (-n)", err)
 		}
 		return err

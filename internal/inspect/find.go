@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Kinds returns the kinds that can be owners.
@@ -62,9 +63,9 @@ func list(ctx context.Context, s *store.Store, namespace, selector string, names
 			}
 		})
 		if apierrors.IsForbidden(err) {
-			err = store.Forbidden("list", of.GVR(), of.Namespace, "", err)
+			err = request.Forbidden("list", of.GVR(), of.Namespace, "", err)
 		}
-		if errs = append(errs, err); store.NoContact(err) {
+		if errs = append(errs, err); request.NoContact(err) {
 			break // the other kinds would give the same error
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
@@ -35,7 +36,7 @@ func Watch(ctx context.Context, s *store.Store, refs []kinds.Ref, log logr.Logge
 		owner := watch.Owner(ctx, s, ref, log)
 		n.follow(ctx, owner.Changed(), owner.Done(), func() error {
 			if d := owner.Denied(); d.Err != nil {
-				return store.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
+				return request.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
 			}
 			return nil
 		})
@@ -43,7 +44,7 @@ func Watch(ctx context.Context, s *store.Store, refs []kinds.Ref, log logr.Logge
 			pods := watch.Selected(ctx, s, ref.Namespace, selector, log)
 			n.follow(ctx, pods.Changed(), pods.Done(), func() error {
 				if d := pods.Denied(); d.Err != nil {
-					return store.Forbidden(d.Verb, store.Pods, ref.Namespace, "", d.Err)
+					return request.Forbidden(d.Verb, store.Pods, ref.Namespace, "", d.Err)
 				}
 				return nil
 			})
@@ -70,7 +71,7 @@ func (n *News) follow(ctx context.Context, from, done <-chan struct{}, denied fu
 	})
 }
 
-// Denied returns a *store.ForbiddenError if RBAC does not permit one of the watches.
+// Denied returns a *request.ForbiddenError if RBAC does not permit one of the watches.
 func (n *News) Denied() error {
 	for _, denied := range n.denied {
 		if err := denied(); err != nil {
@@ -109,7 +110,7 @@ func Follow[V any](
 		if ctx.Err() != nil {
 			return nil
 		}
-		if store.Temporary(err) {
+		if request.Temporary(err) {
 			// Log: only of `get -w`: the API server does not answer.
 			log.Info("the slots cannot be read now; they are shown again at the next change", "reason", err.Error())
 			continue

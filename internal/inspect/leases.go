@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // leases are the owner's Leases (strict mode).
@@ -60,7 +61,7 @@ func (h *holding) tryRenewals(ctx context.Context, s *store.Store) map[int]strin
 			continue
 		}
 		err = as.TryLease(ctx, h.owner.Ref, l)
-		if forbidden := (*store.ForbiddenError)(nil); errors.Is(err, store.ErrRefused) || errors.As(err, &forbidden) && !strings.Contains(err.Error(), "cannot impersonate") {
+		if forbidden := (*request.ForbiddenError)(nil); errors.Is(err, request.ErrRefused) || errors.As(err, &forbidden) && !strings.Contains(err.Error(), "cannot impersonate") {
 			refused[id] = err.Error()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // revisionKey is the annotation with the revision number that the Deployment controller sets on the Deployment and its ReplicaSets.
@@ -55,7 +56,7 @@ func (n *snapshot) readRevisions(ctx context.Context, s *store.Store, u *unstruc
 		}
 		looked[p.revision] = true
 		rs, err := s.GetMetadata(ctx, kinds.Ref{APIVersion: "apps/v1", Kind: kinds.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
-		if err != nil && !errors.Is(err, store.ErrGone) {
+		if err != nil && !errors.Is(err, request.ErrGone) {
 			return err
 		}
 		switch {

@@ -90,7 +90,7 @@ type View struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Read reads an owner and its pods. Errors: store.ErrGone, *store.ForbiddenError, or another error that store.Temporary judges.
+// Read reads an owner and its pods. Errors: request.ErrGone, *request.ForbiddenError, or another error that request.Temporary judges.
 func Read(ctx context.Context, s *store.Store, ref kinds.Ref) (View, error) {
 	now, err := read(ctx, s, ref)
 	if err != nil {

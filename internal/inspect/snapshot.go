@@ -18,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // snapshot is an owner and its pods. The pods were read after the owner.
@@ -180,7 +181,7 @@ func (n snapshot) copies(ctx context.Context, s *store.Store) (string, error) {
 		}
 		pod, err := s.GetFullPod(ctx, n.owner.Namespace, slots[id])
 		switch {
-		case errors.Is(err, store.ErrGone):
+		case errors.Is(err, request.ErrGone):
 			return "", nil
 		case err != nil:
 			return "", err

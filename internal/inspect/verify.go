@@ -8,6 +8,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 )
 
 // Verify checks an owner against its live pods. It reads the owner first and the pods second. If it finds something wrong, but the owner has changed meanwhile,
-// it reads everything again, because the finding may never have been true. Errors: store.ErrGone, *store.ForbiddenError, or another error that store.Temporary
+// it reads everything again, because the finding may never have been true. Errors: request.ErrGone, *request.ForbiddenError, or another error that request.Temporary
 // judges.
 func Verify(ctx context.Context, s *store.Store, ref kinds.Ref) (Report, error) {
 	for reads := 1; ; reads++ {
@@ -69,7 +70,7 @@ func Await(ctx context.Context, s *store.Store, ref kinds.Ref, patience time.Dur
 			return report, err
 		}
 		report, err = Verify(ctx, s, ref)
-		if store.Temporary(err) {
+		if request.Temporary(err) {
 			retry.Reset(retryDelay)
 			continue
 		}

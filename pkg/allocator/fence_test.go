@@ -230,7 +230,7 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", asks(http.MethodPut, "/leases/"))
 	stale, reasons := make(chan bool, 9), make(chan string, 9)
 	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
@@ -255,7 +255,7 @@ func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
 func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", asks(http.MethodPut, "/leases/"))
 	stale := make(chan bool, 9)
 	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }

@@ -60,7 +60,7 @@ func TestLeasesOfSlotsAboveTheCountGoAlthoughAPodNeverStarts(t *testing.T) {
 func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)
-	refused, tried := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`, request(http.MethodDelete, "/leases/"))
+	refused, tried := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`, asks(http.MethodDelete, "/leases/"))
 	refused.Store(true)
 	b.works("p0", strict)
 	<-tried
@@ -119,7 +119,7 @@ func TestAHolderThatBecomesStrictGivesWayToALeaseThatStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if request(http.MethodGet, "/leases/")(r) {
+		if asks(http.MethodGet, "/leases/")(r) {
 			b.api.Change("Lease", store.LeaseName("Deployment/worker", l.ID), func(o *unstructured.Unstructured) {
 				o.SetLabels(map[string]string{"renewed": receipt.Draw()})
 			})

@@ -169,7 +169,7 @@ func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 	waiter := b.start("p2", nil)
 	b.await("p2 waits", func() bool { return b.says("p2", receipt.Waits) })
 
-	looks := b.times(request(http.MethodGet, "/pods/p0"))
+	looks := b.times(asks(http.MethodGet, "/pods/p0"))
 	b.api.Remove(apifake.Deployment, apifake.Worker)
 	b.api.Remove("ReplicaSet", "rs-1")
 	for _, pod := range []string{"p0", "p1", "p2"} {

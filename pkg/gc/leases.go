@@ -7,13 +7,14 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // leases deletes the Leases without a holder of slots that the owner no longer has, and returns these slots. A held Lease may protect its pod's work: only
 // a pod that observes it for long enough can tell. An account that may not read or delete Leases leaves them.
 func leases(ctx context.Context, s *store.Store, ref kinds.Ref, dryRun bool) (ids []int, err error) {
 	owner, err := s.Get(ctx, ref)
-	if errors.Is(err, store.ErrGone) {
+	if errors.Is(err, request.ErrGone) {
 		return nil, nil // its Leases stay, because work under them may continue
 	}
 	if err != nil {
@@ -30,13 +31,13 @@ func leases(ctx context.Context, s *store.Store, ref kinds.Ref, dryRun bool) (id
 			err = s.DeleteLease(ctx, ref, l)
 		}
 		switch {
-		case errors.Is(err, store.ErrConflict):
+		case errors.Is(err, request.ErrConflict):
 			err = nil // a pod took it
 		case err == nil:
 			ids = append(ids, l.ID)
 		}
 	}
-	if errors.As(err, new(*store.ForbiddenError)) {
+	if errors.As(err, new(*request.ForbiddenError)) {
 		err = nil
 	}
 	slices.Sort(ids)

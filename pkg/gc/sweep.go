@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // fewVictims is the largest number of dead holders whose reasons are read one by one.
@@ -63,8 +64,8 @@ func sweepMap(ctx context.Context, s *store.Store, ref kinds.Ref, backoff wait.B
 			}
 			return result, nil
 		}
-		ambiguous := errors.Is(err, store.ErrAmbiguous)
-		if (!ambiguous && !errors.Is(err, store.ErrConflict)) || backoff.Steps == 0 {
+		ambiguous := errors.Is(err, request.ErrAmbiguous)
+		if (!ambiguous && !errors.Is(err, request.ErrConflict)) || backoff.Steps == 0 {
 			return Result{}, err
 		}
 		if ambiguous {
@@ -109,10 +110,10 @@ func sweepOnce(ctx context.Context, s *store.Store, ref kinds.Ref, dryRun bool) 
 		return result, nil
 	}
 	if _, err := s.Propose(ctx, owner, *next); err != nil {
-		if errors.Is(err, store.ErrGone) {
+		if errors.Is(err, request.ErrGone) {
 			return Result{}, fmt.Errorf("%w: it was deleted meanwhile: nothing is left to free", err)
 		}
-		result.Wrote = errors.Is(err, store.ErrAmbiguous)
+		result.Wrote = errors.Is(err, request.ErrAmbiguous)
 		return result, err
 	}
 	result.Wrote = true
@@ -146,7 +147,7 @@ func victims(ctx context.Context, s *store.Store, owner store.Owner, freed []pro
 func end(ctx context.Context, s *store.Store, namespace, name string) (string, error) {
 	pod, err := s.GetFullPod(ctx, namespace, name)
 	switch {
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return "its pod is gone", nil
 	case err != nil:
 		return "", err

@@ -28,7 +28,7 @@ var (
 //
 // It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the ReplicaSet, it returns an error. A pod
 // without a controller belongs to the owner in its receipt: the pod was relabelled, or its workload was deleted without its pods. Errors: ErrNoController,
-// ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or another error that store.Temporary judges.
+// ErrUnknownOwner, request.ErrGone, *request.ForbiddenError, or another error that request.Temporary judges.
 //
 // further are additional owner kinds.
 func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata, further ...kinds.Kind) (kinds.Ref, error) {

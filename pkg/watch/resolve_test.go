@@ -13,7 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -56,7 +56,7 @@ func TestResolve(t *testing.T) {
 		"a further kind":                            {pod: by("apps.kruise.io/v1alpha1", "CloneSet", "worker"), kinds: []kinds.Kind{rollouts, cloneSets}, want: "CloneSet.apps.kruise.io/worker"},
 		"another kind of its group":                 {pod: by("apps.kruise.io/v1alpha1", "DaemonSet", "worker"), kinds: []kinds.Kind{cloneSets}, is: watch.ErrUnknownOwner},
 		"a ReplicaSet of another kind":              {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, kinds.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "apps/v1 StatefulSet/worker"},
-		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-gone"), is: store.ErrGone, says: "cannot tell what owns pod worker-0"},
+		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-gone"), is: request.ErrGone, says: "cannot tell what owns pod worker-0"},
 		"a kind that is a megabyte long":            {pod: by("v1", strings.Repeat("K", 1<<20)+"\x1b[2J", "worker"), is: watch.ErrUnknownOwner, says: "KKKK\" and 1048"},
 		"a DaemonSet":                               {pod: by(apifake.Apps, "DaemonSet", "worker"), is: watch.ErrUnknownOwner, says: "pod worker-0"},
 		"a kind of another group":                   {pod: by("example.com/v1", kinds.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "example.com/v1 StatefulSet/worker"},
@@ -105,7 +105,7 @@ func TestResolveWithoutAnAnswer(t *testing.T) {
 		Name: "worker-0", Namespace: apifake.Namespace, OwnerReferences: under(apifake.Apps, kinds.ReplicaSet, "worker-5d9"),
 	}}
 	ref, err := watch.Resolve(t.Context(), s, pod)
-	if forbidden, is := errors.AsType[*store.ForbiddenError](err); !is || forbidden == nil || ref != (kinds.Ref{}) {
+	if forbidden, is := errors.AsType[*request.ForbiddenError](err); !is || forbidden == nil || ref != (kinds.Ref{}) {
 		t.Errorf("%v, %v", ref, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Source reports how fast partitions grow.
@@ -58,12 +59,12 @@ type Report struct {
 	SourceErr, Err error
 }
 
-// Run takes steps until ctx ends or the workload is gone. It returns nil, or an error that wraps store.ErrGone.
+// Run takes steps until ctx ends or the workload is gone. It returns nil, or an error that wraps request.ErrGone.
 func (l *Loop) Run(ctx context.Context) error {
 	tick := l.Clock.NewTicker(l.Period)
 	defer tick.Stop()
 	for {
-		if err := l.Step(ctx).Err; errors.Is(err, store.ErrGone) {
+		if err := l.Step(ctx).Err; errors.Is(err, request.ErrGone) {
 			return fmt.Errorf("%s in namespace %s is gone: %w", l.Workload.Ref, l.Workload.Ref.Namespace, err)
 		}
 		select {
@@ -164,7 +165,7 @@ const fine = "the workload and its loads can be read again"
 func (l *Loop) complain(r Report) {
 	text, now := "", l.Clock.Now()
 	switch {
-	case errors.Is(r.Err, store.ErrConflict):
+	case errors.Is(r.Err, request.ErrConflict):
 		l.Log.V(1).Info("the workload changed in between; the next step decides again", "reason", r.Err.Error())
 		return
 	case r.Err != nil:

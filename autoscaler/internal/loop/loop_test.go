@@ -27,6 +27,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/cases"
 )
@@ -302,7 +303,7 @@ func TestAStepOfAnotherScalerTowardsWhatIsPublishedChangesNothing(t *testing.T) 
 func TestTheLoopEndsWithTheWorkload(t *testing.T) {
 	r := newRig(t)
 	r.server.set(func(*http.Request) int { return http.StatusNotFound })
-	if err := r.Run(t.Context()); !errors.Is(err, store.ErrGone) {
+	if err := r.Run(t.Context()); !errors.Is(err, request.ErrGone) {
 		t.Errorf("%v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -130,8 +131,8 @@ func (w Workload) Assign(ctx context.Context, m Moment, target placement.Owners)
 	return w.patch(ctx, m.Owner, map[string]any{"annotations": map[string]string{assignment.PartitionTargetKey: target.String()}}, nil)
 }
 
-// Scale sets the number of pods, if nothing has changed since m was read. Errors wrap store.ErrConflict if something has changed, store.ErrGone if the owner no
-// longer exists, or *store.ForbiddenError if the Role does not permit it. Others come from the client.
+// Scale sets the number of pods, if nothing has changed since m was read. Errors wrap request.ErrConflict if something has changed, request.ErrGone if the owner no
+// longer exists, or *request.ForbiddenError if the Role does not permit it. Others come from the client.
 func (w Workload) Scale(ctx context.Context, m Moment, replicas int) error {
 	if err := CanScale(w.Ref); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (w Workload) Scale(ctx context.Context, m Moment, replicas int) error {
 
 // patch writes metadata and spec of the object or of a subresource.
 func (w Workload) patch(ctx context.Context, o store.Owner, metadata, spec map[string]any, subresource ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, request.Timeout)
 	defer cancel()
 	metadata["uid"], metadata["resourceVersion"] = o.UID, o.ResourceVersion
 	object := map[string]any{"metadata": metadata}
@@ -168,11 +169,11 @@ func (w Workload) judge(gvr schema.GroupVersionResource, err error) error {
 	case err == nil:
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%s: %w: %w", what, store.ErrConflict, err)
+		return fmt.Errorf("%s: %w: %w", what, request.ErrConflict, err)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s: %w: %w", what, store.ErrGone, err)
+		return fmt.Errorf("%s: %w: %w", what, request.ErrGone, err)
 	case apierrors.IsForbidden(err):
-		return store.Forbidden("patch", gvr, w.Ref.Namespace, w.Ref.Name, err)
+		return request.Forbidden("patch", gvr, w.Ref.Namespace, w.Ref.Name, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -153,7 +154,7 @@ func TestPodsAreListedUnlessAllAreReadyAndNoOtherIsThere(t *testing.T) {
 	}
 	s := &server{denied: true}
 	_, err := s.read(t)
-	if forbidden := (*store.ForbiddenError)(nil); !errors.As(err, &forbidden) || !strings.Contains(err.Error(), `verb "list" on resource "pods"`) {
+	if forbidden := (*request.ForbiddenError)(nil); !errors.As(err, &forbidden) || !strings.Contains(err.Error(), `verb "list" on resource "pods"`) {
 		t.Errorf("%v", err)
 	}
 }

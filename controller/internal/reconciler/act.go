@@ -18,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/invariant"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // step is a kind of write. The metrics use it as a label.
@@ -91,7 +92,7 @@ func (p *pass) writeOne(ctx context.Context, w write) {
 		delete(p.memory.writes, writeKey{pod.UID, w.step})
 	case err == nil:
 		a.accepted(w.says, now)
-	case errors.Is(err, store.ErrGone): // the watch reports the deletion and starts a pass
+	case errors.Is(err, request.ErrGone): // the watch reports the deletion and starts a pass
 	case ctx.Err() != nil: // the pass is over
 	default:
 		a.failed(pod, fmt.Errorf("pod %s: %s: %w", w.pod, w.step, err), now)
@@ -103,10 +104,10 @@ func (p *pass) writeOne(ctx context.Context, w write) {
 // fail logs and counts an error that does not end the pass.
 func (p *pass) fail(of step, err error) {
 	p.metrics.failed.WithLabelValues(string(of)).Inc()
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, request.ErrConflict) {
 		p.metrics.conflicts.Inc()
 	}
-	if errors.As(err, new(*store.ForbiddenError)) {
+	if errors.As(err, new(*request.ForbiddenError)) {
 		p.forbidden = err
 	}
 	p.log.V(1).Info("a write failed, and comes again", "step", string(of), "detail", err.Error())
@@ -196,7 +197,7 @@ func (p *pass) say(ctx context.Context, d decision.Decision) error {
 		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprint(b.Published.ID, b.Published.Count, b.Published.StartCount, b.Published.Turn), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			set := annotations(b.Published)
 			written, err := p.store.Publish(ctx, pod, set)
-			if _, has := set[store.StartCountKey]; has && errors.Is(err, store.ErrRefused) {
+			if _, has := set[store.StartCountKey]; has && errors.Is(err, request.ErrRefused) {
 				delete(set, store.StartCountKey) // policies of an earlier release refuse this key
 				if older, wrong := p.store.Publish(ctx, pod, set); wrong == nil {
 					return older, nil

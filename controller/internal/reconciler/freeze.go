@@ -19,7 +19,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // hashLabel distinguishes the ReplicaSets of a Deployment. All their other labels come from the template.
@@ -103,7 +103,7 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 	ref, _ := kinds.NewRef("apps/v1", kinds.ReplicaSet, set.Namespace, set.Name)
 	o, err := p.store.Get(ctx, ref)
 	switch {
-	case errors.Is(err, store.ErrGone) || err == nil && o.UID != set.UID:
+	case errors.Is(err, request.ErrGone) || err == nil && o.UID != set.UID:
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("read %s: %w", ref, err)

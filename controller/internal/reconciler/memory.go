@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // memory is what is remembered of one owner between passes. A new process starts without it, and every decision is safe without it. Each field explains what
@@ -147,7 +148,7 @@ func (b *mapBackoff) wrote(is assignment.State, d decision.Decision, now time.Ti
 		b.undone.Again(now)
 		b.until = now.Add(b.undone.Damping())
 	}
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, request.ErrConflict) {
 		return
 	}
 	if d.Failing {
@@ -208,7 +209,7 @@ func (b *backoff) left(pod *podMeta, says string, now time.Time) time.Duration {
 		return max(b.undone.Left(now), b.at.Add(b.every).Sub(now))
 	case b.err == nil:
 		return b.at.Add(b.every).Sub(now)
-	case errors.Is(b.err, store.ErrConflict) && b.times < manyFailures && b.version != pod.ResourceVersion:
+	case errors.Is(b.err, request.ErrConflict) && b.times < manyFailures && b.version != pod.ResourceVersion:
 		return 0
 	}
 	return b.until.Sub(now)
@@ -238,7 +239,7 @@ func (b *backoff) refused() bool {
 
 // refused reports whether the API server refuses the content of the write.
 func refused(err error) bool {
-	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrNotKept)
+	return errors.Is(err, request.ErrRefused) || errors.Is(err, request.ErrNotKept)
 }
 
 // refuses returns why a write on the pod is refused, or nil.

@@ -18,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -72,7 +73,7 @@ func (x *Reconciler) Reconcile(ctx context.Context, ref kinds.Ref) (reconcile.Re
 
 func (x *Reconciler) reconcile(ctx context.Context, ref kinds.Ref, m *memory) (reconcile.Result, error) {
 	owner, err := x.owner(ctx, ref, m)
-	if errors.Is(err, store.ErrGone) {
+	if errors.Is(err, request.ErrGone) {
 		x.forget(ref)
 		return reconcile.Result{}, nil
 	}
@@ -89,7 +90,7 @@ func (x *Reconciler) reconcile(ctx context.Context, ref kinds.Ref, m *memory) (r
 	switch {
 	case err == nil:
 		m.failures.Reset()
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrConflict) || errors.Is(err, request.ErrGone):
 		m.read = store.Owner{}
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
 		p.requeue(m.failures.Next())

@@ -36,6 +36,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -460,7 +461,7 @@ func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
 		c.refuses["a"] = refused
 		if refused {
 			p.write(t.Context(), c.x.slots, []write{{pod: "a", step: stepPropose, says: "slot 0", do: func(context.Context, *podMeta) (*podMeta, error) {
-				return nil, store.ErrRefused
+				return nil, request.ErrRefused
 			}}}, nil)
 			c.clk.Step(10 * time.Second)
 		}
@@ -573,7 +574,7 @@ func TestAWorkloadWhoseWritesHangLeavesRoomForOthers(t *testing.T) {
 			p.metas[name] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 			all = append(all, write{pod: name, step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
 				<-hangs
-				return nil, store.ErrGone
+				return nil, request.ErrGone
 			}})
 		}
 		go p.write(t.Context(), slots, all, nil)
@@ -593,13 +594,13 @@ func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 	p.ends = time.Now().Add(-time.Second)
 	p.write(t.Context(), make(chan struct{}), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
 		t.Error("it was sent although there is no slot for it")
-		return nil, store.ErrGone
+		return nil, request.ErrGone
 	}}}, nil)
 	p.ends = time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.write(ctx, make(chan struct{}, 1), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
-		return nil, store.ErrAmbiguous
+		return nil, request.ErrAmbiguous
 	}}}, nil)
 	if p.memory.refuses("a") != nil || p.memory.backoff("a", stepTake).err != nil {
 		t.Error("that the pass ended counts as a failure of the pod")

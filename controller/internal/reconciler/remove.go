@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // verify reads everything that a removal depends on from the API server.
@@ -68,7 +69,7 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+		return fmt.Errorf("%w: %w", request.ErrConflict, err)
 	case !errors.As(err, new(apierrors.APIStatus)): // no answer
 		return fmt.Errorf("remove pod %s: %w", r.Pod, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // refuses is an API server that refuses to list a kind until a time. A zero time has no end.
@@ -46,7 +46,7 @@ func permitted(t *testing.T, server client.Reader) error {
 
 func TestARightThatIsMissingEndsTheControllerAndIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var missing *store.ForbiddenError
+		var missing *request.ForbiddenError
 		err := permitted(t, refuses{kind: kinds.Job})
 		if !errors.As(err, &missing) || missing.Verb != "list" || missing.Resource != "jobs" || missing.Group != "batch" || missing.Namespace != "shop" {
 			t.Errorf("error is %v", err)

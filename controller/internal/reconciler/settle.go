@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
@@ -23,7 +24,7 @@ func (x *Reconciler) settle(ctx context.Context, ref kinds.Ref) (known bool, err
 		top, err = x.settleSet(ctx, ref)
 	}
 	switch {
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return false, nil
 	case err != nil || top == (kinds.Ref{}):
 		return false, err

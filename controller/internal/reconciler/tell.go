@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -145,7 +146,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 	for i := range p.world.Pods {
 		meta := p.metas[p.world.Pods[i].Name]
 		err := p.memory.refuses(meta.UID)
-		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // missing permissions and outages have other Events
+		if !refused(err) && !errors.Is(err, request.ErrConflict) && !apierrors.IsInternalError(err) { // missing permissions and outages have other Events
 			continue
 		}
 		if count++; count == 1 {
@@ -259,7 +260,7 @@ func (p *pass) tellIgnored(ctx context.Context) {
 // tellForbidden writes an Event about a permission that the controller lacks. The controller continues for other owners: the permission may be missing in one
 // namespace only, or only for a moment.
 func (x *Reconciler) tellForbidden(ctx context.Context, ref kinds.Ref, m *memory, err error) {
-	var missing *store.ForbiddenError
+	var missing *request.ForbiddenError
 	now := x.store.Clock.Now()
 	if since(&m.forbidden, errors.As(err, &missing), now); missing == nil {
 		return

@@ -25,6 +25,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // board is an API server that keeps the Events.
@@ -145,7 +146,7 @@ func TestARightThatTheControllerLacksForAWhileIsTold(t *testing.T) {
 	p := b.pass(t, clk)
 	p.cache = &behind{}
 	lacks := func() {
-		err := &store.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
+		err := &request.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
 		p.tellForbidden(t.Context(), p.ref, p.memory, fmt.Errorf("pod a: %w", err))
 	}
 	lacks()

@@ -15,12 +15,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner before you call
 // Survey, never after. It blocks for two lists, plus a read of the ReplicaSet of each pod that may come from another owner, and of each ReplicaSet that may
-// belong to another Deployment. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
+// belong to another Deployment. Errors: *request.ForbiddenError, or another error that request.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.Pod, error) {
 	seen, metas := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
 	for _, selector := range Selectors(owner) {
@@ -76,7 +77,7 @@ func moves(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.P
 		return false, nil
 	}
 	ref, err := watch.Resolve(ctx, s, pod)
-	if errors.Is(err, store.ErrGone) || errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
+	if errors.Is(err, request.ErrGone) || errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
 		return false, nil
 	}
 	return err == nil && ref == owner.Ref, err

@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -69,7 +70,7 @@ func TestASurveyWithoutAnAnswerSaysNothing(t *testing.T) {
 			return true
 		})
 		s, owner := read(t, server)
-		if pods, err := Survey(t.Context(), s, owner); !store.Temporary(err) || len(pods) > 0 {
+		if pods, err := Survey(t.Context(), s, owner); !request.Temporary(err) || len(pods) > 0 {
 			t.Errorf("%+v, %v", pods, err)
 		}
 	}

@@ -143,7 +143,7 @@ func (c *Contact) Away() bool { return c.stale }
 
 // Healthy returns an error if the loop has been busy with one thing for too long. It may be called from any goroutine.
 func (c *Contact) Healthy() error {
-	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
+	const most = 2 * time.Minute // several requests in a row, each bounded by request.Timeout
 	since := c.since.Load()
 	if busy := time.Duration(c.o.Store.Clock.Now().UnixMilli()-since) * time.Millisecond; since != 0 && busy > most {
 		return fmt.Errorf("the loop has not come back for %s", busy.Round(time.Second))

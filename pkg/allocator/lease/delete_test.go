@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -82,10 +83,10 @@ func TestALeaseThatIsLetGoForGood(t *testing.T) {
 			if made {
 				s.secure(g, 3)
 			}
-			if _, err := s.store.PutLease(t.Context(), s.ref, late); !errors.Is(err, store.ErrConflict) {
+			if _, err := s.store.PutLease(t.Context(), s.ref, late); !errors.Is(err, request.ErrConflict) {
 				t.Errorf("a late renewal (made again: %t): %v", made, err)
 			}
-			if err := s.store.DeleteLease(t.Context(), s.ref, late); made && !errors.Is(err, store.ErrConflict) || !made && err != nil {
+			if err := s.store.DeleteLease(t.Context(), s.ref, late); made && !errors.Is(err, request.ErrConflict) || !made && err != nil {
 				t.Errorf("a late deletion (made again: %t): %v", made, err)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Options configure a Guard.
@@ -116,7 +117,7 @@ func (g *Guard) Why() string {
 func (g *Guard) Silent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.why == nil || store.NoContact(g.why)
+	return g.why == nil || request.NoContact(g.why)
 }
 
 // Refused returns the answer to the last write of this pod's Lease if the server refused its content or its credentials, and nil otherwise. It does not
@@ -274,7 +275,7 @@ func (g *Guard) put(ctx context.Context, now store.Lease, share receipt.Share) e
 		Receipt: receipt.Receipt{UID: g.uid, Owner: g.ref.String(), State: receipt.Locks, Share: share, Write: receipt.Draw(), Strict: true},
 	})
 	g.wrote(now.Version, written, sent, err)
-	if errors.Is(err, store.ErrNotKept) && g.Over() {
+	if errors.Is(err, request.ErrNotKept) && g.Over() {
 		g.Fence()
 		g.o.News()
 	}
@@ -291,10 +292,10 @@ func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, e
 	switch {
 	case err == nil:
 		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
-	case errors.Is(err, store.ErrNotKept) && g.own.Holder != "":
+	case errors.Is(err, request.ErrNotKept) && g.own.Holder != "":
 		g.own.Version = ""
 		g.gone = g.gone || written.Holder != g.uid || written.Lasts < g.lasts() // others do not wait for as long as this pod works
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotKept): // at most one of two writes of one version is accepted, so a write without an answer may be sent again
+	case errors.Is(err, request.ErrConflict) || errors.Is(err, request.ErrNotKept): // at most one of two writes of one version is accepted, so a write without an answer may be sent again
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
 		}
@@ -313,9 +314,9 @@ func (g *Guard) answered(err error) {
 func (g *Guard) note(err error) {
 	before := g.refused()
 	switch {
-	case err == nil, errors.Is(err, store.ErrNoAnswer), errors.Is(err, store.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.Is(err, request.ErrNoAnswer), errors.Is(err, request.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
 		g.why, g.unanswered, g.lost = nil, err, false
-	case !errors.Is(err, store.ErrConflict):
+	case !errors.Is(err, request.ErrConflict):
 		g.why, g.lost = err, false
 	}
 	if (before == nil) != (g.refused() == nil) {

@@ -21,6 +21,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/apifake"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -118,7 +119,7 @@ func outages() []outage {
 			end:   func(*site) {},
 		}, {
 			name: "slow", slow: true, lasts: func(fenceAfter, stop time.Duration) time.Duration {
-				return min((fenceAfter-stop)/2, store.RequestTimeout) - grain
+				return min((fenceAfter-stop)/2, request.Timeout) - grain
 			},
 			begin: func(s *site, takes time.Duration) { s.answersAfter.Store(int64(takes)) },
 			end:   func(s *site) { s.answersAfter.Store(0) },

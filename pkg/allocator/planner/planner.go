@@ -172,7 +172,7 @@ func (p *Planner) Took() { p.listenAt = p.o.Clock.Now().Add(p.o.Pace.Watch(p.pla
 
 // Gave forgets the requester, and the plans about the slot that was given up or never taken.
 func (p *Planner) Gave() {
-	p.view.request = request{}
+	p.view.request = asker{}
 	p.plans.made, p.plans.reservedSince, p.plans.vainUntil = false, time.Time{}, time.Time{}
 }
 

@@ -25,7 +25,7 @@ type view struct {
 	fresh bool
 	// lag tracks the lag of the owner's stream.
 	lag     contact.Lag
-	request request
+	request asker
 }
 
 // viewState is how much is known about the owner.
@@ -84,8 +84,8 @@ func (v *view) suspect() {
 	}
 }
 
-// request tracks the pod that asks for this pod's slot.
-type request struct {
+// asker tracks the pod that asks for this pod's slot.
+type asker struct {
 	// by is the pod that was judged last. granted: it should have the slot.
 	by      string
 	granted bool
@@ -97,7 +97,7 @@ type request struct {
 }
 
 // wanted returns the pod that should have the slot, empty if there is none.
-func (r *request) wanted() string {
+func (r *asker) wanted() string {
 	if !r.granted {
 		return ""
 	}

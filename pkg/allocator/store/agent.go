@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // SetProposal writes a proposal on a pod for its process, and returns the pod as written. pod is the pod as last read. The write fails unless the pod has
@@ -29,7 +30,7 @@ func (s *Store) SetProposal(ctx context.Context, pod *metav1.PartialObjectMetada
 	written, err := s.patchPod(ctx, pod, body)
 	if err == nil && written.Annotations[receipt.ProposalKey] != encoded {
 		err = fmt.Errorf("%w: annotation %s of pod %s in namespace %s: an admission webhook or policy of the cluster changes that; exempt idalloc's keys from it",
-			ErrNotKept, receipt.ProposalKey, pod.Name, pod.Namespace)
+			request.ErrNotKept, receipt.ProposalKey, pod.Name, pod.Namespace)
 	}
 	return written, err
 }

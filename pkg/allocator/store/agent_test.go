@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -20,7 +21,7 @@ func TestAProposalIsWrittenOverTheOneThatIsKnown(t *testing.T) {
 	if _, err := s.SetProposal(t.Context(), first, "", proposes(3, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.SetProposal(t.Context(), first, "", proposes(4, nil)); !errors.Is(err, ErrConflict) {
+	if _, err := s.SetProposal(t.Context(), first, "", proposes(4, nil)); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("a late proposal: %v", err)
 	}
 	second := read(t, s)
@@ -38,7 +39,7 @@ func TestOnlyTheReceiptThatT3ShowedIsConfirmed(t *testing.T) {
 	pod := read(t, s)
 	next := proposes(3, &receipt.Confirmed{Write: "w1", Share: receipt.Share{ID: 3}})
 	server.change(podPath, "annotations", map[string]any{receipt.Key: waits("w2").Encode()})
-	if _, err := s.SetProposal(t.Context(), pod, locks().Encode(), next); !errors.Is(err, ErrConflict) {
+	if _, err := s.SetProposal(t.Context(), pod, locks().Encode(), next); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("its receipt is another one by now, and the write ends with %v", err)
 	}
 	if _, err := s.SetProposal(t.Context(), pod, "", proposes(3, nil)); err != nil {
@@ -55,7 +56,7 @@ func TestAnAgentsProposalThatIsNotKept(t *testing.T) {
 	server.admits = func(o map[string]any) {
 		delete(metaOf(o)["annotations"].(map[string]any), receipt.ProposalKey) //nolint:errcheck,forcetypeassert // it was written
 	}
-	if _, err := s.SetProposal(t.Context(), read(t, s), "", proposes(3, nil)); !errors.Is(err, ErrNotKept) {
+	if _, err := s.SetProposal(t.Context(), read(t, s), "", proposes(3, nil)); !errors.Is(err, request.ErrNotKept) {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // A write that is repeated below the step that knows its test hides the first copy, which may still arrive. A read may be repeated.
@@ -38,7 +39,7 @@ func TestNoWriteIsRepeatedByItself(t *testing.T) {
 				say(w, &metav1.Status{Code: int32(code), Reason: "InternalError"}) //nolint:gosec // a status of HTTP
 			})
 			err := write(s)
-			if !Temporary(err) || code == http.StatusServiceUnavailable && what != "an Event" && !errors.Is(err, ErrAmbiguous) || requests.Load() != 1 {
+			if !request.Temporary(err) || code == http.StatusServiceUnavailable && what != "an Event" && !errors.Is(err, request.ErrAmbiguous) || requests.Load() != 1 {
 				t.Errorf("%s, %s: %d requests, and %v", what, name, requests.Load(), err)
 			}
 		}

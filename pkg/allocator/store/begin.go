@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // The keys of pods whose slots the controller takes.
@@ -71,9 +72,9 @@ func (s *Store) writeLock(
 	if err != nil {
 		return nil, fmt.Errorf("patch: %w", err)
 	}
-	written, err := s.patchMetadata(ctx, target{Pods, pod.Namespace, pod.Name}, types.StrategicMergePatchType, body)
+	written, err := s.patchMetadata(ctx, podTarget(pod.Namespace, pod.Name), types.StrategicMergePatchType, body)
 	if err != nil {
-		return nil, asRefused(err)
+		return nil, request.AsRefused(err)
 	}
 	return written, keptOnPod(sent, written)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // words are the annotations that a container reads.
@@ -94,22 +95,22 @@ func TestTheControllerWritesNoPodThatHasChanged(t *testing.T) {
 			server, s := newShelf(t, map[string]map[string]any{podPath: gatedPod()})
 			pod := read(t, s)
 			change(server)
-			if err := write(s, pod); !errors.Is(err, ErrConflict) {
+			if err := write(s, pod); !errors.Is(err, request.ErrConflict) {
 				t.Errorf("%s although there is a change, %s: %v", what, changed, err)
 			}
 		}
 		server, s := newShelf(t, map[string]map[string]any{podPath: gatedPod()})
 		pod := read(t, s)
 		server.refusal = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "a policy says no"}
-		if err := write(s, pod); !errors.Is(err, ErrRefused) {
+		if err := write(s, pod); !errors.Is(err, request.ErrRefused) {
 			t.Errorf("%s that a policy refuses: %v", what, err)
 		}
 		server.refusal = missing(podPath)
-		if err := write(s, pod); !errors.Is(err, ErrGone) {
+		if err := write(s, pod); !errors.Is(err, request.ErrGone) {
 			t.Errorf("%s on a pod that is gone: %v", what, err)
 		}
 		server.refusal, server.admits = nil, func(o map[string]any) { metaOf(o)["labels"] = map[string]any{} }
-		if err := write(s, pod); !errors.Is(err, ErrNotKept) {
+		if err := write(s, pod); !errors.Is(err, request.ErrNotKept) {
 			t.Errorf("%s whose labels admission removes: %v", what, err)
 		}
 	}

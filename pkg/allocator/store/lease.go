@@ -19,6 +19,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Leases is the resource of Leases (strict mode).
@@ -50,11 +51,15 @@ func LeaseName(owner string, id int) string {
 	return "idalloc-" + assignment.OwnerLabelValue(owner) + "-" + strconv.Itoa(id)
 }
 
-// GetLease reads the Lease of a slot. A Lease that does not exist has no Version. Errors: *ForbiddenError, or another error that Temporary judges.
+func leaseTarget(ref kinds.Ref, id int) request.Target {
+	return request.Target{GVR: Leases, Namespace: ref.Namespace, Name: LeaseName(ref.String(), id)}
+}
+
+// GetLease reads the Lease of a slot. A Lease that does not exist has no Version. Errors: *request.ForbiddenError, or another error that Temporary judges.
 func (s *Store) GetLease(ctx context.Context, ref kinds.Ref, id int) (Lease, error) {
-	u, err := s.getWhole(ctx, target{Leases, ref.Namespace, LeaseName(ref.String(), id)})
+	u, err := s.getWhole(ctx, leaseTarget(ref, id))
 	switch {
-	case errors.Is(err, ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return Lease{ID: id, Receipt: receipt.Receipt{Share: receipt.Nothing()}}, nil
 	case err != nil:
 		return Lease{}, err
@@ -66,7 +71,7 @@ func (s *Store) GetLease(ctx context.Context, ref kinds.Ref, id int) (Lease, err
 // at most 8 MiB in memory. If it has to start over, it calls again, because the Leases passed to do before may be gone. Errors: as of GetLease.
 func (s *Store) EachLease(ctx context.Context, ref kinds.Ref, again func(), do func(Lease)) error {
 	o := metav1.ListOptions{LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())}
-	return s.eachObject(ctx, target{gvr: Leases, namespace: ref.Namespace}, o, 0, again, func(u *unstructured.Unstructured) {
+	return s.eachObject(ctx, request.Target{GVR: Leases, Namespace: ref.Namespace}, o, 0, again, func(u *unstructured.Unstructured) {
 		id, err := strconv.Atoi(u.GetLabels()[receipt.IDLabel])
 		if err == nil && u.GetName() == LeaseName(ref.String(), id) { // others belong to another program
 			do(leaseOf(u, id))
@@ -75,15 +80,15 @@ func (s *Store) EachLease(ctx context.Context, ref kinds.Ref, again func(), do f
 }
 
 // PutLease creates or updates the Lease if it still has next.Version, and returns it as stored. The Lease has no owner reference, like that of a leader
-// election, because work under it may continue after the owner is deleted. Errors: ErrConflict, ErrAmbiguous, ErrNotKept if it has a holder, ErrRefused,
-// *ForbiddenError, or another error that Temporary judges.
+// election, because work under it may continue after the owner is deleted. Errors: request.ErrConflict, request.ErrAmbiguous, request.ErrNotKept if it has a holder, request.ErrRefused,
+// *request.ForbiddenError, or another error that Temporary judges.
 func (s *Store) PutLease(ctx context.Context, ref kinds.Ref, next Lease) (Lease, error) {
 	verb := "update"
 	if next.Version == "" {
 		verb = "create"
 	}
 	client, sent := s.Dynamic.Resource(Leases).Namespace(ref.Namespace), next.object(ref)
-	u, err := write(ctx, target{Leases, ref.Namespace, sent.GetName()}, verb, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	u, err := request.Write(ctx, leaseTarget(ref, next.ID), verb, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		if next.Version == "" {
 			return client.Create(ctx, sent, metav1.CreateOptions{FieldManager: assignment.FieldManager})
 		}
@@ -92,23 +97,23 @@ func (s *Store) PutLease(ctx context.Context, ref kinds.Ref, next Lease) (Lease,
 	switch {
 	case err == nil:
 		if next.Holder != "" {
-			err = kept(binding(sent), binding(u), fmt.Sprintf("Lease %s in namespace %s", sent.GetName(), ref.Namespace))
+			err = request.Kept(binding(sent), binding(u), fmt.Sprintf("Lease %s in namespace %s", sent.GetName(), ref.Namespace))
 		}
 		return leaseOf(u, next.ID), err
-	case apierrors.IsAlreadyExists(err), errors.Is(err, ErrGone):
-		return Lease{}, fmt.Errorf("%w: %w", ErrConflict, err)
+	case apierrors.IsAlreadyExists(err), errors.Is(err, request.ErrGone):
+		return Lease{}, fmt.Errorf("%w: %w", request.ErrConflict, err)
 	}
-	return Lease{}, asRefused(err)
+	return Lease{}, request.AsRefused(err)
 }
 
 // TryLease asks by a dry run whether the API server would accept a write of the unchanged Lease. Errors: as of PutLease.
 func (s *Store) TryLease(ctx context.Context, ref kinds.Ref, l Lease) error {
 	sent := l.object(ref)
 	o := metav1.UpdateOptions{FieldManager: assignment.FieldManager, DryRun: []string{metav1.DryRunAll}}
-	_, err := write(ctx, target{Leases, ref.Namespace, sent.GetName()}, "update", func(ctx context.Context) (*unstructured.Unstructured, error) {
+	_, err := request.Write(ctx, leaseTarget(ref, l.ID), "update", func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return s.Dynamic.Resource(Leases).Namespace(ref.Namespace).Update(ctx, sent, o)
 	})
-	return asRefused(err)
+	return request.AsRefused(err)
 }
 
 // DeleteLease deletes the Lease if it still has l.UID and l.Version. A missing Lease is no error. Afterwards, a write of the Lease that is still under way
@@ -116,14 +121,14 @@ func (s *Store) TryLease(ctx context.Context, ref kinds.Ref, l Lease) error {
 func (s *Store) DeleteLease(ctx context.Context, ref kinds.Ref, l Lease) error {
 	uid := types.UID(l.UID)
 	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &l.Version}}
-	t := target{Leases, ref.Namespace, LeaseName(ref.String(), l.ID)}
-	_, err := write(ctx, t, "delete", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.Dynamic.Resource(t.gvr).Namespace(t.namespace).Delete(ctx, t.name, only)
+	t := leaseTarget(ref, l.ID)
+	_, err := request.Write(ctx, t, "delete", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.Dynamic.Resource(t.GVR).Namespace(t.Namespace).Delete(ctx, t.Name, only)
 	})
-	if errors.Is(err, ErrGone) {
+	if errors.Is(err, request.ErrGone) {
 		return nil
 	}
-	return asRefused(err)
+	return request.AsRefused(err)
 }
 
 // binding returns the fields of a Lease that affect its readers.

@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -51,14 +52,14 @@ func TestALeaseIsMadeTakenAndGivenBack(t *testing.T) {
 	if err != nil || made.Version == "" || !reflect.DeepEqual(made, got()) || !reflect.DeepEqual(made, theLease("a", made.Version)) {
 		t.Errorf("made: %+v, %v", made, err)
 	}
-	if _, err := put(theLease("b", "")); !errors.Is(err, ErrConflict) {
+	if _, err := put(theLease("b", "")); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("a second pod makes it, too: %v", err)
 	}
 	taken, err := put(theLease("b", made.Version))
 	if err != nil || taken.Version == made.Version || !reflect.DeepEqual(taken, theLease("b", taken.Version)) || !reflect.DeepEqual(taken, got()) {
 		t.Errorf("taken over: %+v, %v", taken, err)
 	}
-	if _, err := put(theLease("a", made.Version)); !errors.Is(err, ErrConflict) {
+	if _, err := put(theLease("a", made.Version)); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("the first pod renews it late: %v", err)
 	}
 	free := noLease()
@@ -74,7 +75,7 @@ func TestALeaseIsMadeTakenAndGivenBack(t *testing.T) {
 		t.Errorf("sent %q, want %q", server.sent, want)
 	}
 	delete(server.objects, leasePath)
-	if _, err := put(theLease("a", given.Version)); !errors.Is(err, ErrConflict) {
+	if _, err := put(theLease("a", given.Version)); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("it was deleted: %v", err)
 	}
 }
@@ -133,7 +134,7 @@ func TestALeaseThatIsNotKept(t *testing.T) {
 				}
 			}
 			_, err = s.PutLease(t.Context(), theRef(), theLease("a", made.Version))
-			if !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), key+" of Lease idalloc-deployment.worker-3 in namespace shop") {
+			if !errors.Is(err, request.ErrNotKept) || request.Temporary(err) || !strings.Contains(err.Error(), key+" of Lease idalloc-deployment.worker-3 in namespace shop") {
 				t.Errorf("%s is %s: %v", key, name, err)
 			}
 			now, err := s.GetLease(t.Context(), theRef(), 3)
@@ -168,7 +169,7 @@ func TestALeaseWhoseTimeIsNotKept(t *testing.T) {
 			t.Errorf("%s: %+v is returned, and %+v stands (%v)", name, stands, now, err2)
 		case tc.names == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case tc.names != "" && (!errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), tc.names)):
+		case tc.names != "" && (!errors.Is(err, request.ErrNotKept) || !strings.Contains(err.Error(), tc.names)):
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -233,18 +234,18 @@ func TestWhatARefusedLeaseMeans(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version, verb string
 		refusal       *metav1.Status
-		want          error // nil is a *ForbiddenError
+		want          error // nil is a *request.ForbiddenError
 	}{
 		"a Role without create":  {"", "create", forbids, nil},
 		"a Role without update":  {"1", "update", forbids, nil},
-		"an error of the server": {"1", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, ErrAmbiguous},
-		"the same for a new one": {"", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, ErrAmbiguous},
-		"a conflict":             {"1", "", &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}, ErrConflict},
+		"an error of the server": {"1", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, request.ErrAmbiguous},
+		"the same for a new one": {"", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, request.ErrAmbiguous},
+		"a conflict":             {"1", "", &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}, request.ErrConflict},
 	} {
 		server, s := newShelf(t, nil)
 		server.refusal = tc.refusal
 		_, err := s.PutLease(t.Context(), theRef(), theLease("a", tc.version))
-		var forbidden *ForbiddenError
+		var forbidden *request.ForbiddenError
 		switch {
 		case tc.want != nil && !errors.Is(err, tc.want):
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
@@ -254,7 +255,7 @@ func TestWhatARefusedLeaseMeans(t *testing.T) {
 	}
 	server, s := newShelf(t, nil)
 	server.reading = forbids
-	var forbidden *ForbiddenError
+	var forbidden *request.ForbiddenError
 	if _, err := s.GetLease(t.Context(), theRef(), 3); !errors.As(err, &forbidden) || forbidden.Verb != "get" {
 		t.Errorf("a Role without get: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // SwapLock replaces the receipt on the pod with next, and returns the pod as written. pod is the pod as last read. The write fails unless the pod still has
@@ -24,7 +25,7 @@ import (
 // wrote is the receipt that the caller wrote last. No program writes its bytes again. If the pod has another receipt, those bytes may have come back, so
 // the write fails if anything on the pod has changed.
 //
-// Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, receipt.ErrNoToken if the write locks, *ForbiddenError, or the server's own.
+// Errors: request.ErrConflict, request.ErrAmbiguous, request.ErrNotKept, request.ErrRefused, request.ErrGone, receipt.ErrNoToken if the write locks, *request.ForbiddenError, or the server's own.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	body, err := lockPatch(pod, wrote, next)
 	if err != nil {
@@ -54,7 +55,7 @@ func tokenless(next receipt.Receipt, pod *metav1.PartialObjectMetadata) error {
 }
 
 func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {
-	t := target{Pods, pod.Namespace, pod.Name}
+	t := podTarget(pod.Namespace, pod.Name)
 	written, err := s.patchMetadata(ctx, t, types.JSONPatchType, body)
 	if err != nil {
 		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
@@ -63,10 +64,10 @@ func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata,
 }
 
 // patchMetadata patches an object, and returns its metadata.
-func (s *Store) patchMetadata(ctx context.Context, t target, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (s *Store) patchMetadata(ctx context.Context, t request.Target, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
 	o := metav1.PatchOptions{FieldManager: assignment.FieldManager, DryRun: s.dryRun}
-	return write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Patch(ctx, t.name, kind, body, o)
+	return request.Write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		return s.Metadata.Resource(t.GVR).Namespace(t.Namespace).Patch(ctx, t.Name, kind, body, o)
 	})
 }
 
@@ -82,16 +83,16 @@ func keptOnPod(sent map[string]string, written *metav1.PartialObjectMetadata) er
 			stands[key] = value
 		}
 	}
-	return kept(sent, stands, fmt.Sprintf("pod %s in namespace %s", written.Name, written.Namespace))
+	return request.Kept(sent, stands, fmt.Sprintf("pod %s in namespace %s", written.Name, written.Namespace))
 }
 
-// differs returns ErrGone if another pod has the name now, and ErrConflict if the pod has changed.
+// differs returns request.ErrGone if another pod has the name now, and request.ErrConflict if the pod has changed.
 func differs(pod, now *metav1.PartialObjectMetadata) error {
 	switch {
 	case now.UID != pod.UID:
-		return ErrGone
+		return request.ErrGone
 	case now.ResourceVersion != pod.ResourceVersion:
-		return ErrConflict
+		return request.ErrConflict
 	}
 	return nil
 }
@@ -181,14 +182,14 @@ func (o Sought) selector(ref kinds.Ref) string {
 }
 
 // Receipts lists the receipts of the owner's live pods that lock something, found by their labels. version is the resourceVersion of the list. It asks for
-// one page, because an API server answers that from its cache, and for several pages only if the one is larger than 8 MiB. Errors: *ForbiddenError, or
+// one page, because an API server answers that from its cache, and for several pages only if the one is larger than 8 MiB. Errors: *request.ForbiddenError, or
 // another error that Temporary judges.
 func (s *Store) Receipts(ctx context.Context, ref kinds.Ref, which Sought) (out []Receipt, version string, err error) {
 	o := metav1.ListOptions{LabelSelector: which.selector(ref), FieldSelector: LivePods}
 	if which.Since != "" {
 		o.ResourceVersion, o.ResourceVersionMatch = which.Since, metav1.ResourceVersionMatchNotOlderThan
 	}
-	err = s.eachPage(ctx, target{gvr: Pods, namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	err = s.eachPage(ctx, request.Target{GVR: Pods, Namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, o)
 		if err != nil {
 			return "", err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // newOwners returns a client that decodes owners as Objects.
@@ -31,23 +32,23 @@ func at(request *rest.Request, ref kinds.Ref) *rest.Request {
 }
 
 func (s *Store) getObject(ctx context.Context, ref kinds.Ref) (*Object, error) {
-	return request(ctx, targetOf(ref), "get", func(ctx context.Context) (*Object, error) {
+	return request.Send(ctx, targetOf(ref), "get", func(ctx context.Context) (*Object, error) {
 		o := &Object{}
 		return o, at(s.owners.Get(), ref).Name(ref.Name).Do(ctx).Into(o)
 	})
 }
 
 func (s *Store) patchObject(ctx context.Context, ref kinds.Ref, body []byte) (*Object, error) {
-	return write(ctx, targetOf(ref), "patch", func(ctx context.Context) (*Object, error) {
+	return request.Write(ctx, targetOf(ref), "patch", func(ctx context.Context) (*Object, error) {
 		o := &Object{}
 		return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
 			Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
 	})
 }
 
-// MayFollow returns a *ForbiddenError if a watch of the owner is forbidden. Otherwise its errors are as of Get, but never ErrGone.
+// MayFollow returns a *request.ForbiddenError if a watch of the owner is forbidden. Otherwise its errors are as of Get, but never request.ErrGone.
 func (s *Store) MayFollow(ctx context.Context, ref kinds.Ref) error {
-	_, err := request(ctx, targetOf(ref), "list", func(ctx context.Context) (*Objects, error) {
+	_, err := request.Send(ctx, targetOf(ref), "list", func(ctx context.Context) (*Objects, error) {
 		return s.ListObjects(ctx, ref, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()})
 	})
 	return err

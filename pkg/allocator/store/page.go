@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 //
 // It falls back to a consistent read if the server's cache does not become as new as o demands. Before Kubernetes 1.31, the cache of pods stays old while
 // no pod changes, even if other objects do. A server that was restored from a backup does not get there either.
-func (s *Store) eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+func (s *Store) eachPage(ctx context.Context, of request.Target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	o.Limit, o.Continue = limit, ""
 	most, expired := int64(pageBytes), false
 	for {
@@ -37,7 +39,7 @@ func (s *Store) eachPage(ctx context.Context, of target, o metav1.ListOptions, l
 			o.ResourceVersion, o.ResourceVersionMatch = "", ""
 		}
 		next, err := s.inTurn(ctx, func() (string, error) {
-			return request(context.WithValue(ctx, pageKey{}, page), of, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
+			return request.Send(context.WithValue(ctx, pageKey{}, page), of, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
 		})
 		switch {
 		case o.ResourceVersionMatch != "" && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):

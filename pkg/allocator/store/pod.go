@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a scale-down first
@@ -50,7 +52,7 @@ func (s *Store) GetLivePod(ctx context.Context, namespace, name string) (pod *me
 //
 // If the server forgets that state before the last page, the list starts over, in one page. If a page is too large, it starts over with fewer pods per
 // page. If the server forgets again, the one page may have any size. When the list starts over, do gets pods again, and may have got pods that are gone.
-// RequestTimeout bounds each page. Errors: *ForbiddenError, or another error that Temporary judges.
+// RequestTimeout bounds each page. Errors: *request.ForbiddenError, or another error that Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
 	return s.EachMetadata(ctx, Pods, namespace, o, func() {}, do)
 }
@@ -64,7 +66,7 @@ func (s *Store) EachMetadata(
 	if o.ResourceVersionMatch != "" {
 		limit = 0
 	}
-	return s.eachPage(ctx, target{gvr: of, namespace: namespace}, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return s.eachPage(ctx, request.Target{GVR: of, Namespace: namespace}, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(of).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -86,13 +88,13 @@ func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.List
 
 // EachObject is EachMetadata for whole objects.
 func (s *Store) EachObject(ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, again func(), do func(*unstructured.Unstructured)) error {
-	return s.eachObject(ctx, target{gvr: of, namespace: namespace}, o, pageSize, again, do)
+	return s.eachObject(ctx, request.Target{GVR: of, Namespace: namespace}, o, pageSize, again, do)
 }
 
 // eachObject calls again before each first page.
-func (s *Store) eachObject(ctx context.Context, of target, o metav1.ListOptions, limit int64, again func(), do func(*unstructured.Unstructured)) error {
+func (s *Store) eachObject(ctx context.Context, of request.Target, o metav1.ListOptions, limit int64, again func(), do func(*unstructured.Unstructured)) error {
 	return s.eachPage(ctx, of, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		list, err := s.Dynamic.Resource(of.gvr).Namespace(of.namespace).List(ctx, o)
+		list, err := s.Dynamic.Resource(of.GVR).Namespace(of.Namespace).List(ctx, o)
 		if err != nil {
 			return "", err
 		}

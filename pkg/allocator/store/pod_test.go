@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // book is an API server with this many pods.
@@ -153,7 +155,7 @@ func TestLargeLeasesComeInPages(t *testing.T) {
 	s := b.store(t)
 	shown, again := 0, 0
 	o := metav1.ListOptions{}
-	if err := s.eachObject(t.Context(), target{gvr: Leases, namespace: "shop"}, o, 0, func() { again++; shown = 0 }, func(*unstructured.Unstructured) { shown++ }); err != nil {
+	if err := s.eachObject(t.Context(), request.Target{GVR: Leases, Namespace: "shop"}, o, 0, func() { again++; shown = 0 }, func(*unstructured.Unstructured) { shown++ }); err != nil {
 		t.Fatal(err)
 	}
 	if shown != b.pods || again == 0 || len(b.asked) != 5 {

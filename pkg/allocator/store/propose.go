@@ -4,34 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
-// ErrNotKept means that the API server accepted a write but stored something else, because an admission webhook or policy changes it.
-var ErrNotKept = errors.New("what was written came back changed")
-
-// kept returns an error that wraps ErrNotKept if stands differs from sent. Both contain, by key, the values of a receipt, a proposal or a Lease that affect
-// readers.
-func kept(sent, stands map[string]string, on string) error {
-	both := maps.Clone(sent)
-	maps.Copy(both, stands)
-	changed := slices.DeleteFunc(slices.Sorted(maps.Keys(both)), func(key string) bool { return same(lookup(sent, key), lookup(stands, key)) })
-	if len(changed) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s of %s: an admission webhook or policy of the cluster changes that; exempt idalloc's keys from it",
-		ErrNotKept, strings.Join(changed, ", "), on)
-}
-
 // Propose writes next to the owner, if neither its spec nor its annotations changed since from was read. It returns the owner as written. Errors:
-// ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, *ForbiddenError, or the server's own.
+// request.ErrConflict, request.ErrAmbiguous, request.ErrNotKept, request.ErrRefused, request.ErrGone, *request.ForbiddenError, or the server's own.
 func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
 	set := next.Encode()
 	body, err := proposalPatch(from, set)
@@ -43,7 +25,7 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 		return Owner{}, s.judge(ctx, targetOf(from.Ref), err, from.differs)
 	}
 	if err == nil {
-		err = kept(set, written.Record.State.Encode(), fmt.Sprintf("%s in namespace %s", from.Ref, from.Namespace))
+		err = request.Kept(set, written.Record.State.Encode(), fmt.Sprintf("%s in namespace %s", from.Ref, from.Namespace))
 	}
 	return written, err
 }
@@ -73,31 +55,31 @@ func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 
 // judge distinguishes a conflict from a real refusal, because the server answers 422 both to a failed test of a JSON Patch and to an invalid object.
 // differs returns an error if the object no longer matches the patch's tests.
-func (s *Store) judge(ctx context.Context, t target, refused error, differs func(now *metav1.PartialObjectMetadata) error) error {
+func (s *Store) judge(ctx context.Context, t request.Target, refused error, differs func(now *metav1.PartialObjectMetadata) error) error {
 	if !apierrors.IsInvalid(refused) {
-		return asRefused(refused)
+		return request.AsRefused(refused)
 	}
 	now, err := s.getMetadata(ctx, t)
 	switch {
-	case errors.Is(err, ErrGone):
-		return fmt.Errorf("%w: %w", ErrGone, refused)
+	case errors.Is(err, request.ErrGone):
+		return fmt.Errorf("%w: %w", request.ErrGone, refused)
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrConflict, err) // the cause is unknown; after a conflict the caller reads again anyway
+		return fmt.Errorf("%w: %w", request.ErrConflict, err) // the cause is unknown; after a conflict the caller reads again anyway
 	}
 	if err := differs(now); err != nil {
 		return fmt.Errorf("%w: %w", err, refused)
 	}
-	return asRefused(refused)
+	return request.AsRefused(refused)
 }
 
-// differs returns ErrConflict if the patch that Propose made for o no longer applies.
+// differs returns request.ErrConflict if the patch that Propose made for o no longer applies.
 func (o Owner) differs(now *metav1.PartialObjectMetadata) error {
 	moved := now.ResourceVersion != o.ResourceVersion
 	if o.Of().Versioned {
 		moved = now.Generation != o.Generation
 	}
 	if moved || now.UID != o.UID || (now.Annotations == nil) != (o.Annotations == nil) {
-		return ErrConflict
+		return request.ErrConflict
 	}
 	return nil
 }

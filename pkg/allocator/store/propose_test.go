@@ -13,6 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // After a refusal the object itself tells whether the write met a change, or can never be accepted.
@@ -21,7 +22,7 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 	conflict := &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "changed"}
 	quota := &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "quota"}
 	broken := &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "etcd"}
-	known := []error{ErrConflict, ErrAmbiguous, ErrGone}
+	known := []error{request.ErrConflict, request.ErrAmbiguous, request.ErrGone}
 	type outcome struct {
 		refusal *metav1.Status
 		change  func(*shelf, string)
@@ -30,15 +31,15 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 	common := map[string]outcome{
 		"nothing has changed":       {invalid, func(*shelf, string) {}, nil},
 		"another refusal":           {quota, func(s *shelf, path string) { s.change(path, "uid", "other") }, nil},
-		"a conflict, by the server": {conflict, func(*shelf, string) {}, ErrConflict},
-		"an error of the server":    {broken, func(*shelf, string) {}, ErrAmbiguous},
-		"the object is gone":        {invalid, func(s *shelf, path string) { delete(s.objects, path) }, ErrGone},
-		"it cannot be known":        {invalid, func(s *shelf, _ string) { s.reading = quota }, ErrConflict},
+		"a conflict, by the server": {conflict, func(*shelf, string) {}, request.ErrConflict},
+		"an error of the server":    {broken, func(*shelf, string) {}, request.ErrAmbiguous},
+		"the object is gone":        {invalid, func(s *shelf, path string) { delete(s.objects, path) }, request.ErrGone},
+		"it cannot be known":        {invalid, func(s *shelf, _ string) { s.reading = quota }, request.ErrConflict},
 		"the annotations have gone": {invalid, func(s *shelf, path string) {
 			s.change(path, "annotations", nil)
 			s.change(path, "generation", 9)
 			s.change(path, "resourceVersion", "9")
-		}, ErrConflict},
+		}, request.ErrConflict},
 	}
 	check := func(name string, err error, tc outcome) {
 		t.Helper()
@@ -50,9 +51,9 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 		}
 	}
 	receipts := maps.Clone(common)
-	receipts["another pod has the name"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "uid", "other") }, ErrGone}
-	receipts["a label has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "labels", map[string]any{"app": "other"}) }, ErrConflict}
-	receipts["anything else has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "resourceVersion", "9") }, ErrConflict}
+	receipts["another pod has the name"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "uid", "other") }, request.ErrGone}
+	receipts["a label has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "labels", map[string]any{"app": "other"}) }, request.ErrConflict}
+	receipts["anything else has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "resourceVersion", "9") }, request.ErrConflict}
 	for name, tc := range receipts {
 		server, s := newShelf(t, map[string]map[string]any{podPath: aPod(map[string]any{"a": "b"}, map[string]any{"app": testName})})
 		pod := read(t, s)
@@ -62,10 +63,10 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 		check("a receipt, "+name, err, tc)
 	}
 	owners := maps.Clone(common)
-	owners["another owner has the name"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "uid", "other") }, ErrConflict}
-	owners["its generation is another"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "generation", 9) }, ErrConflict}
+	owners["another owner has the name"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "uid", "other") }, request.ErrConflict}
+	owners["its generation is another"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "generation", 9) }, request.ErrConflict}
 	owners["only its status has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "resourceVersion", "9") }, nil}
-	owners["it has lost its annotations"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "annotations", nil) }, ErrConflict}
+	owners["it has lost its annotations"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "annotations", nil) }, request.ErrConflict}
 	for name, tc := range owners {
 		server, s := newShelf(t, map[string]map[string]any{ownerPath: aWorker(map[string]any{"a": "b"})})
 		owner, err := s.Get(t.Context(), theRef())
@@ -105,9 +106,9 @@ func TestAProposalTestsWhatItWasPlannedOn(t *testing.T) {
 		"an earlier proposal":             {earlier, "", nil, nil},
 		"a damaged one":                   {map[string]any{assignment.Key: "{", assignment.HandoverKey: "x"}, "", nil, nil},
 		"a status that changed":           {earlier, "resourceVersion", "2", nil},
-		"a spec that changed":             {earlier, "generation", 8, ErrConflict},
-		"an owner that was made again":    {earlier, "uid", "p", ErrConflict},
-		"annotations that came meanwhile": {nil, "annotations", map[string]any{"a": "b"}, ErrConflict},
+		"a spec that changed":             {earlier, "generation", 8, request.ErrConflict},
+		"an owner that was made again":    {earlier, "uid", "p", request.ErrConflict},
+		"annotations that came meanwhile": {nil, "annotations", map[string]any{"a": "b"}, request.ErrConflict},
 	} {
 		server, s := newShelf(t, map[string]map[string]any{ownerPath: aWorker(tc.annotations)})
 		owner := get(t, s, theRef())
@@ -137,7 +138,7 @@ func TestAProposalSeesAnothersWriteOnAnyKind(t *testing.T) {
 	server, s := newShelf(t, map[string]map[string]any{path: worker})
 	before := get(t, s, ref)
 	server.change(path, "resourceVersion", "2") // another pod wrote
-	if _, err := s.Propose(t.Context(), before, next); !errors.Is(err, ErrConflict) {
+	if _, err := s.Propose(t.Context(), before, next); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("a write over the write of another pod: %v", err)
 	}
 	if _, err := s.Propose(t.Context(), get(t, s, ref), next); err != nil {
@@ -160,7 +161,7 @@ func TestAProposalThatIsNotKept(t *testing.T) {
 		_, err := s.Propose(t.Context(), get(t, s, theRef()), assignment.State{
 			Slots: assignment.Slots{0: "a"}, Handover: assignment.Slots{0: "b"}, Row: &assignment.Row{Count: 1, Strategy: "range"},
 		})
-		if !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), "Deployment/worker in namespace shop") {
+		if !errors.Is(err, request.ErrNotKept) || request.Temporary(err) || !strings.Contains(err.Error(), "Deployment/worker in namespace shop") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // A list that the server refuses from the first page on ends with an error.
@@ -73,7 +74,7 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 		err  error
 	}{
 		"a ReplicaSet":                 {by(testAPIVersion, kinds.ReplicaSet, testName), Revision{Number: "3", Available: 2}, nil},
-		"one that is gone":             {by(testAPIVersion, kinds.ReplicaSet, "other"), Revision{}, ErrGone},
+		"one that is gone":             {by(testAPIVersion, kinds.ReplicaSet, "other"), Revision{}, request.ErrGone},
 		"a StatefulSet":                {by(testAPIVersion, kinds.StatefulSet, testName), Revision{}, nil},
 		"a ReplicaSet of another kind": {by("example.com/v1", kinds.ReplicaSet, testName), Revision{}, nil},
 		"none":                         {&metav1.PartialObjectMetadata{}, Revision{}, nil},
@@ -172,7 +173,7 @@ func TestWhatAnEventSays(t *testing.T) {
 		t.Errorf("another pod has told it in this minute: %v", err)
 	}
 	server.refusal = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "User cannot create resource"}
-	var forbidden *ForbiddenError
+	var forbidden *request.ForbiddenError
 	if err := s.Tell(t.Context(), event); !errors.As(err, &forbidden) || forbidden.Verb != "create" || forbidden.Resource != "events" {
 		t.Errorf("a Role without events: %v", err)
 	}

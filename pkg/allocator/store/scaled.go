@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // getScaled reads an owner of a kind of which only the scale subresource is known.
@@ -22,7 +23,7 @@ func (s *Store) getScaled(ctx context.Context, ref kinds.Ref) (Owner, error) {
 	if err != nil {
 		return Owner{}, err
 	}
-	scale, err := request(ctx, targetOf(ref), "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
+	scale, err := request.Send(ctx, targetOf(ref), "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{}, "scale")
 	})
 	if err != nil {
@@ -80,7 +81,7 @@ func ParseFurther(text, namespace string, further ...kinds.Kind) (ref kinds.Ref,
 
 // discover reads what the API server has under a path of /apis.
 func (s *Store) discover(ctx context.Context, into any, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, request.Timeout)
 	defer cancel()
 	body, err := s.owners.Get().AbsPath("apis", path).Do(ctx).Raw()
 	if err == nil {

@@ -2,13 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,12 +17,8 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
-
-// RequestTimeout bounds every single request. It is shorter than the API server's own limit of a minute, so a lost answer costs only seconds.
-const RequestTimeout = 15 * time.Second
-
-var rbacMessage = regexp.MustCompile(`cannot \w+ resource`)
 
 // Pods is the resource of pods.
 var Pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"} //nolint:gochecknoglobals // a constant that Go cannot express
@@ -89,38 +82,16 @@ func (s *Store) As(user string, extra map[string][]string) (*Store, error) {
 	return New(config, s.Clock)
 }
 
-// target is the object of a request, or a namespace's objects if name is empty. Its methods build the request's errors.
-type target struct {
-	gvr             schema.GroupVersionResource
-	namespace, name string
+// targetOf is the target of a request about an owner.
+func targetOf(r kinds.Ref) request.Target {
+	return request.Target{GVR: r.GVR(), Namespace: r.Namespace, Name: r.Name}
 }
 
-func targetOf(r kinds.Ref) target { return target{r.GVR(), r.Namespace, r.Name} }
-
-// request sends one request. Its errors are ErrGone, ErrNoAnswer, *ForbiddenError, or the server's own.
-func request[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (answer T, err error) {
-	if err := t.check(verb); err != nil {
-		return answer, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-	answer, err = send(ctx)
-	return answer, t.wrap(verb, err)
+func podTarget(namespace, name string) request.Target {
+	return request.Target{GVR: Pods, Namespace: namespace, Name: name}
 }
 
-// write sends one request that changes something. Its errors are those of request, plus ErrConflict and ErrAmbiguous.
-func write[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (T, error) {
-	answer, err := request(ctx, t, verb, send)
-	switch {
-	case errors.Is(err, ErrNoAnswer):
-		err = fmt.Errorf("%w: %w", ErrAmbiguous, err)
-	case apierrors.IsConflict(err):
-		err = fmt.Errorf("%w: %w", ErrConflict, err)
-	}
-	return answer, err
-}
-
-// Get reads the owner. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
+// Get reads the owner. Errors: request.ErrGone, *request.ForbiddenError, or another error that Temporary judges.
 func (s *Store) Get(ctx context.Context, ref kinds.Ref) (Owner, error) {
 	if ref.Resource != "" {
 		return s.getScaled(ctx, ref)
@@ -139,7 +110,7 @@ func (s *Store) GetWhole(ctx context.Context, ref kinds.Ref) (*unstructured.Unst
 
 // GetFullPod reads a pod with its status. Errors: as of GetPod.
 func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
-	return s.getWhole(ctx, target{Pods, namespace, name})
+	return s.getWhole(ctx, podTarget(namespace, name))
 }
 
 // GetOwnPod reads a pod's metadata, and whether the pod is Graceless. Errors: as of GetPod.
@@ -159,9 +130,9 @@ func Graceless(pod *unstructured.Unstructured) bool {
 	return set && grace == 0
 }
 
-func (s *Store) getWhole(ctx context.Context, t target) (*unstructured.Unstructured, error) {
-	return request(ctx, t, "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return s.Dynamic.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+func (s *Store) getWhole(ctx context.Context, t request.Target) (*unstructured.Unstructured, error) {
+	return request.Send(ctx, t, "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.Dynamic.Resource(t.GVR).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 	})
 }
 
@@ -170,14 +141,14 @@ func (s *Store) GetMetadata(ctx context.Context, ref kinds.Ref) (*metav1.Partial
 	return s.getMetadata(ctx, targetOf(ref))
 }
 
-// GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
+// GetPod reads a pod's metadata. Errors: request.ErrGone, *request.ForbiddenError, or another error that Temporary judges.
 func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
-	return s.getMetadata(ctx, target{Pods, namespace, name})
+	return s.getMetadata(ctx, podTarget(namespace, name))
 }
 
-func (s *Store) getMetadata(ctx context.Context, t target) (*metav1.PartialObjectMetadata, error) {
-	return request(ctx, t, "get", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+func (s *Store) getMetadata(ctx context.Context, t request.Target) (*metav1.PartialObjectMetadata, error) {
+	return request.Send(ctx, t, "get", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		return s.Metadata.Resource(t.GVR).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // The types of Events.
@@ -55,7 +56,7 @@ func (o Owner) About() metav1.OwnerReference {
 
 // Tell writes an Event to the API server. Only the first Event of each minute with the same object, reason and detail is kept, regardless of the sender: a
 // hundred pods that notice the same thing do not write a hundred Events. Tell returns nil if that Event already exists. It blocks until the server has
-// answered. Errors: *ForbiddenError, or the server's own.
+// answered. Errors: *request.ForbiddenError, or the server's own.
 func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
 	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	now := s.Clock.Now()
@@ -77,7 +78,7 @@ func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
 		"reportingInstance":  e.Reporter,
 		"source":             map[string]any{"component": "idalloc"},
 	}}
-	_, err := request(ctx, target{gvr: events, namespace: e.Namespace}, "create", func(ctx context.Context) (*unstructured.Unstructured, error) {
+	_, err := request.Send(ctx, request.Target{GVR: events, Namespace: e.Namespace}, "create", func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return s.Dynamic.Resource(events).Namespace(e.Namespace).Create(ctx, event, metav1.CreateOptions{FieldManager: assignment.FieldManager})
 	})
 	if apierrors.IsAlreadyExists(err) {

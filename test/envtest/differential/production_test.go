@@ -22,28 +22,29 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // class is an error as idalloc tells errors apart.
 func class(err error) string {
-	var forbidden *store.ForbiddenError
+	var forbidden *request.ForbiddenError
 	var answer apierrors.APIStatus
 	switch {
 	case err == nil:
 		return "no error"
 	case errors.As(err, &forbidden):
 		return "forbidden: " + forbidden.Verb + " " + forbidden.Resource
-	case errors.Is(err, store.ErrNotKept):
+	case errors.Is(err, request.ErrNotKept):
 		return "not kept"
-	case errors.Is(err, store.ErrConflict):
+	case errors.Is(err, request.ErrConflict):
 		return "conflict"
-	case errors.Is(err, store.ErrAmbiguous):
+	case errors.Is(err, request.ErrAmbiguous):
 		return "ambiguous"
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return "gone"
-	case errors.Is(err, store.ErrNoAnswer):
+	case errors.Is(err, request.ErrNoAnswer):
 		return "no answer"
 	case errors.As(err, &answer):
 		return string(answer.Status().Reason)

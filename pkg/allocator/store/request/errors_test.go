@@ -1,8 +1,9 @@
-package store
+package request
 
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,10 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-const deployments = "deployments"
+const (
+	deployments = "deployments"
+	testName    = "worker"
+)
 
-func theWorker() target {
-	return target{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: deployments}, "shop", testName}
+func theWorker() Target {
+	return Target{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: deployments}, "shop", testName}
 }
 
 // answered is a Status as an API server sends it.
@@ -69,9 +73,9 @@ func TestWhatIsGone(t *testing.T) {
 		return d
 	}
 	list := theWorker()
-	list.name = ""
+	list.Name = ""
 	for name, tc := range map[string]struct {
-		of    target
+		of    Target
 		why   metav1.StatusReason
 		about *metav1.StatusDetails
 		want  bool
@@ -120,7 +124,7 @@ func TestErrorsSayWhatWasTried(t *testing.T) {
 	why := answered(http.StatusBadRequest, metav1.StatusReasonBadRequest, "why", nil)
 	for want, err := range map[string]error{
 		`get deployments "worker" in namespace shop: why`: theWorker().wrap("get", why),
-		`list pods in namespace shop: why`:                target{Pods, "shop", ""}.wrap("list", why),
+		`list pods in namespace shop: why`:                Target{schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "shop", ""}.wrap("list", why),
 		`forbidden: cannot get deployments.apps "worker" in namespace shop: add verb "get" on resource "deployments" of API group "apps" ` +
 			`to a Role of the account that the API server names; if it is there, its rule's resourceNames do not list "worker": why`: &ForbiddenError{"get", "apps", deployments, "shop", testName, why},
 		`forbidden: cannot watch pods in namespace shop: add verb "watch" on resource "pods" of API group "" ` +
@@ -128,6 +132,18 @@ func TestErrorsSayWhatWasTried(t *testing.T) {
 	} {
 		if err.Error() != want {
 			t.Errorf("%s\nwant\n%s", err, want)
+		}
+	}
+}
+
+func TestARefusalSaysWhatToLookForWhereTheVerbIsThere(t *testing.T) {
+	for want, e := range map[string]*ForbiddenError{
+		`its rule's resourceNames do not list "worker"`:    {Verb: "patch", Group: "apps", Resource: deployments, Namespace: "shop", Name: testName},
+		`its rule has resourceNames, which this request`:   {Verb: "list", Resource: "pods", Namespace: "shop"},
+		`add verb "create" on resource "events" of API gr`: {Verb: "create", Resource: "events", Namespace: "shop"},
+	} {
+		if got := e.Error(); !strings.Contains(got, want) || !strings.Contains(got, "add verb") {
+			t.Errorf("%q lacks %q", got, want)
 		}
 	}
 }

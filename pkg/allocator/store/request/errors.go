@@ -1,9 +1,13 @@
-package store
+package request
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +24,13 @@ var (
 	ErrNoAnswer = errors.New("no answer from the API server")
 	// ErrRefused means that the API server refuses the content of a write from any program: by an admission webhook, a policy or a quota. That may change.
 	ErrRefused = errors.New("the API server refuses what is written")
+	// ErrNotKept means that the API server accepted a write but stored something else, because an admission webhook or policy changes it.
+	ErrNotKept = errors.New("what was written came back changed")
 	// ErrGone means that, according to the API server, the object does not exist.
 	ErrGone = errors.New("the object does not exist")
 )
+
+var rbacMessage = regexp.MustCompile(`cannot \w+ resource`)
 
 // ForbiddenError names the missing RBAC permission. A retry does not help.
 type ForbiddenError struct {
@@ -65,8 +73,8 @@ func (e *ForbiddenError) names() string {
 // Unwrap returns the API server's error.
 func (e *ForbiddenError) Unwrap() error { return e.Err }
 
-// asRefused makes an error an ErrRefused if the API server refuses the content of a write rather than its sender.
-func asRefused(err error) error {
+// AsRefused makes an error an ErrRefused if the API server refuses the content of a write rather than its sender.
+func AsRefused(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || Temporary(err) || errors.Is(err, ErrGone) || errors.As(err, new(*ForbiddenError)) {
 		return err
@@ -95,7 +103,7 @@ func Unauthorized(err error) error {
 
 // unanswered reports whether the server may have carried out a request that ended with this error. Only an API server's own answer with a code below 500
 // rules that out.
-func (t target) unanswered(err error) bool {
+func (t Target) unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return err != nil
@@ -107,22 +115,22 @@ func (t target) unanswered(err error) bool {
 // gone reports whether the API server says that this very object does not exist. It must be sure, because a pod that is gone loses its slot. A proxy, or a
 // server that does not know the path, also answers 404. The client turns such an answer into a Status that may even name the object, but that has the cause
 // UnexpectedServerResponse.
-func (t target) gone(err error) bool {
+func (t Target) gone(err error) bool {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
 		return false
 	}
 	status := api.Status()
 	about := status.Details
-	return t.name != "" && status.Reason == metav1.StatusReasonNotFound && about != nil &&
-		about.Name == t.name && about.Kind == t.gvr.Resource && about.Group == t.gvr.Group &&
+	return t.Name != "" && status.Reason == metav1.StatusReasonNotFound && about != nil &&
+		about.Name == t.Name && about.Kind == t.GVR.Resource && about.Group == t.GVR.Group &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // check returns an error if a name cannot be part of a path. Clients do not check that reliably: some return an error that looks like a missing answer, and
 // others send a request for another object.
-func (t target) check(verb string) error {
-	for _, part := range []string{t.namespace, t.name} {
+func (t Target) check(verb string) error {
+	for _, part := range []string{t.Namespace, t.Name} {
 		if wrong := rest.IsValidPathSegmentName(part); len(wrong) > 0 {
 			return fmt.Errorf("%s: %q cannot be a name: it %s", t.try(verb), part, wrong[0])
 		}
@@ -131,12 +139,12 @@ func (t target) check(verb string) error {
 }
 
 // wrap turns an error of a client into one of this package. Its text names the failed request.
-func (t target) wrap(verb string, err error) error {
+func (t Target) wrap(verb string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err) && isRBAC(err):
-		return &ForbiddenError{Verb: verb, Group: t.gvr.Group, Resource: t.gvr.Resource, Namespace: t.namespace, Name: t.name, Err: err}
+		return &ForbiddenError{Verb: verb, Group: t.GVR.Group, Resource: t.GVR.Resource, Namespace: t.Namespace, Name: t.Name, Err: err}
 	case t.gone(err):
 		return fmt.Errorf("%s: %w: %w", t.try(verb), ErrGone, err)
 	case apierrors.IsUnauthorized(err):
@@ -149,11 +157,11 @@ func (t target) wrap(verb string, err error) error {
 }
 
 // try describes a request in a few words.
-func (t target) try(verb string) string {
-	if t.name == "" {
-		return fmt.Sprintf("%s %s in namespace %s", verb, t.gvr.Resource, t.namespace)
+func (t Target) try(verb string) string {
+	if t.Name == "" {
+		return fmt.Sprintf("%s %s in namespace %s", verb, t.GVR.Resource, t.Namespace)
 	}
-	return fmt.Sprintf("%s %s %q in namespace %s", verb, t.gvr.Resource, t.name, t.namespace)
+	return fmt.Sprintf("%s %s %q in namespace %s", verb, t.GVR.Resource, t.Name, t.Namespace)
 }
 
 // ByRBAC reports whether RBAC refused a request that another package sent. Admission has the same code.
@@ -172,4 +180,21 @@ func isRBAC(err error) bool {
 // Forbidden returns the ForbiddenError of a request that another package sent. err is the API server's error.
 func Forbidden(verb string, gvr schema.GroupVersionResource, namespace, name string, err error) *ForbiddenError {
 	return &ForbiddenError{Verb: verb, Group: gvr.Group, Resource: gvr.Resource, Namespace: namespace, Name: name, Err: err}
+}
+
+// Kept returns an error that wraps ErrNotKept if stands differs from sent. Both contain, by key, the values of an object that affect its readers. on names the
+// object.
+func Kept(sent, stands map[string]string, on string) error {
+	both := maps.Clone(sent)
+	maps.Copy(both, stands)
+	changed := slices.DeleteFunc(slices.Sorted(maps.Keys(both)), func(key string) bool {
+		was, wanted := sent[key]
+		is, there := stands[key]
+		return was == is && wanted == there
+	})
+	if len(changed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s of %s: an admission webhook or policy of the cluster changes that; exempt idalloc's keys from it",
+		ErrNotKept, strings.Join(changed, ", "), on)
 }
