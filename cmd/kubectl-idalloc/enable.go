@@ -74,7 +74,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if err != nil {
 		return err
 	}
-	owner, err := s.Get(ctx, ref)
+	owner, err := s.GetOwner(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (p Program) connect(ctx context.Context, args []string, further ...string) 
 	if err != nil {
 		return s, ref, err
 	}
-	ref, ok := store.ParseFurther(args[0], namespace, all...)
+	ref, ok := all.Parse(args[0], namespace)
 	if !ok {
 		return s, ref, wrong
 	}

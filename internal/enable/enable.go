@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // FieldManager is the field manager with which Plan's objects are applied.
@@ -169,7 +169,7 @@ func role(ref kinds.Ref, name string, o Options) *unstructured.Unstructured {
 		rules = append(rules, rule("idalloc.dev", "slots", label, "lock"))
 	}
 	if o.Strict {
-		leases := store.Leases
+		leases := slotlease.Resource
 		rules = append(rules, rule(leases.Group, leases.Resource, "", "get", "list", "watch", "create", "update", "delete"))
 	}
 	return object(rbac+"/v1", "Role", ref.Namespace, name, labels(), map[string]any{"rules": rules})

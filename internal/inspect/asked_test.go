@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -151,7 +152,7 @@ func TestVerifyDoesNotNeedToListLeases(t *testing.T) {
 		s := asking(t, func(r *http.Request) bool { return path.Base(r.URL.Path) == denied }, apifake.Assigned(1, held), holder)
 		ref := apifake.Ref()
 		if denied == "" {
-			_, err := s.PutLease(t.Context(), ref, store.Lease{ID: 0, Holder: "worker-a-uid", Pod: "worker-a", Lasts: 40 * time.Second, Renewed: apifake.Born()})
+			_, err := s.PutLease(t.Context(), ref, slotlease.Lease{ID: 0, Holder: "worker-a-uid", Pod: "worker-a", Lasts: 40 * time.Second, Renewed: apifake.Born()})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/cases"
@@ -215,13 +215,13 @@ func (s *scene) readRefused(rest string) error {
 
 // readLease reads the slot and the pod of a Lease of 40 s, which counts for 43 s, and when it was renewed.
 func (s *scene) readLease(rest string) error {
-	l := store.Lease{Lasts: 40 * time.Second, Version: "1"}
+	l := slotlease.Lease{Lasts: 40 * time.Second, Version: "1"}
 	var renewed string
 	if _, err := fmt.Sscan(rest, &l.ID, &l.Pod, &renewed); err != nil {
 		return err
 	}
 	if s.leases.held == nil {
-		s.leases.held = map[int]store.Lease{}
+		s.leases.held = map[int]slotlease.Lease{}
 	}
 	l.Holder = "uid-" + l.Pod
 	err := moment(&l.Renewed)(renewed)

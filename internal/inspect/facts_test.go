@@ -8,6 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	rolling "github.com/idalloc/idalloc/pkg/allocator/store/rollout"
 )
 
 // worker is the name of the workload, and of its account.
@@ -26,7 +27,7 @@ func settledPods(count int) snapshot {
 		owner: store.Owner{
 			Ref:     kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: "shop", Name: worker},
 			Count:   count,
-			Rollout: store.Rollout{MaxUnavailable: 1},
+			Rollout: rolling.View{MaxUnavailable: 1},
 			Record:  assignment.Record{Present: true, State: assignment.State{Slots: assignment.Slots{}}},
 		},
 		pods:    map[string]pod{},

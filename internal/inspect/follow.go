@@ -28,7 +28,7 @@ func Watch(ctx context.Context, s *store.Store, refs []kinds.Ref, log logr.Logge
 	ctx, cancel := context.WithCancel(ctx)
 	n := &News{Changed: make(chan struct{}, 1), cancel: cancel}
 	for _, ref := range refs {
-		first, err := s.Get(ctx, ref)
+		first, err := s.GetOwner(ctx, ref)
 		if err != nil {
 			n.Close()
 			return nil, err

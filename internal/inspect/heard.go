@@ -13,6 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // permission is a permission that idalloc in a pod needs to get an id.
@@ -32,7 +33,7 @@ func permissions(owner kinds.Ref, p pod) []permission {
 	}
 	if p.Receipt.Strict {
 		for _, verb := range []string{"get", "list", "create", "update", "delete"} {
-			all = append(all, permission{verb, store.Leases.Group, store.Leases.Resource, ""})
+			all = append(all, permission{verb, slotlease.Resource.Group, slotlease.Resource.Resource, ""})
 		}
 	}
 	return all

@@ -19,6 +19,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // snapshot is an owner and its pods. The pods were read after the owner.
@@ -69,9 +70,9 @@ type rollout struct {
 // decode decodes an owner. An owner of a further kind is read again, because its count comes from its scale subresource.
 func decode(ctx context.Context, s *store.Store, ref kinds.Ref, whole *unstructured.Unstructured) (store.Owner, error) {
 	if ref.Resource != "" {
-		return s.Get(ctx, ref)
+		return s.GetOwner(ctx, ref)
 	}
-	var object store.Object
+	var object wire.Object
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
 		return store.Owner{}, err
 	}

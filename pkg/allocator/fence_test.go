@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -125,7 +125,7 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
 	<-follows // its own pod, after which nothing wakes the loop
-	b.api.Change("Lease", store.LeaseName("Deployment/worker", 0), func(o *unstructured.Unstructured) {
+	b.api.Change("Lease", slotlease.Name("Deployment/worker", 0), func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, "other/uid", "spec", "holderIdentity"); err != nil {
 			t.Error(err)
 		}

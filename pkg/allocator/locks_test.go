@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -283,7 +283,7 @@ func (b *bench) checkNothingLeft(what string) {
 	r, err := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
 	entry := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.Key]
 	holder := ""
-	if l := b.api.Get("Lease", store.LeaseName("Deployment/worker", 0)); l != nil {
+	if l := b.api.Get("Lease", slotlease.Name("Deployment/worker", 0)); l != nil {
 		holder, _, _ = unstructured.NestedString(l.Object, "spec", "holderIdentity")
 	}
 	if err != nil || r.State != receipt.GaveUp || strings.Contains(entry, "p0") || holder != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/invariant"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // againTime is how long a process waits before it retakes partitions that another pod also locked, and before it looks again at another pod's Lease.
@@ -24,7 +24,7 @@ type contention struct {
 	backoff *pace.Backoff
 	again   time.Time
 	// lease is the Lease of another pod that this one waits for, at least until then.
-	lease store.Lease
+	lease slotlease.Lease
 	until time.Time
 }
 
@@ -128,15 +128,15 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 		a.leaseTaken(other, left)
 		return nil
 	}
-	a.contention.lease, a.contention.until = store.Lease{}, time.Time{}
+	a.contention.lease, a.contention.until = slotlease.Lease{}, time.Time{}
 	a.state = a.state.HasLease(share)
 	return nil
 }
 
 // leaseTaken is called when another pod has the Lease that this one needs. A pod that noted its slot before it became strict keeps the slot, unless the
 // other pod still renews after doubt: then that pod works, and did not find the receipt.
-func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
-	now, name := a.clock.Now(), store.LeaseName(a.ref.String(), other.ID)
+func (a *Allocator) leaseTaken(other slotlease.Lease, left time.Duration) {
+	now, name := a.clock.Now(), slotlease.Name(a.ref.String(), other.ID)
 	if seen := a.contention.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.Resumed()) > doubt {
 		a.state = a.state.Sure()
 	}

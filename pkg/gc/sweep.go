@@ -82,7 +82,7 @@ func sweepMap(ctx context.Context, s *store.Store, ref kinds.Ref, backoff wait.B
 }
 
 func sweepOnce(ctx context.Context, s *store.Store, ref kinds.Ref, dryRun bool) (Result, error) {
-	owner, err := s.Get(ctx, ref)
+	owner, err := s.GetOwner(ctx, ref)
 	if err != nil {
 		return Result{}, err
 	}

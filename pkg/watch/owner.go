@@ -12,28 +12,29 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // OwnerStream follows one owner. Only one goroutine at a time may use it.
 type OwnerStream struct {
-	*Stream[*store.Object]
+	*Stream[*wire.Object]
 	ref kinds.Ref
 	// last is the decoded form of seen.
 	last store.Owner
-	seen *store.Object
+	seen *wire.Object
 }
 
 // Owner starts to follow the owner that ref names, in a goroutine that ends with ctx. It does not block and does not fail: Stale and Denied report later
 // problems.
 func Owner(ctx context.Context, s *store.Store, ref kinds.Ref, log logr.Logger) *OwnerStream {
-	api := API[*store.Object]{
+	api := API[*wire.Object]{
 		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return s.ListObjects(ctx, ref, o)
 		},
 		Watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			return s.WatchObjects(ctx, ref, o)
 		},
-		Type: &store.Object{},
+		Type: &wire.Object{},
 	}
 	return &OwnerStream{
 		Stream: Follow(ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),

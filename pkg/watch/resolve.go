@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -72,5 +73,5 @@ func byReceipt(pod *metav1.PartialObjectMetadata, further []kinds.Kind) (kinds.R
 
 func unknown(pod *metav1.PartialObjectMetadata, of string, controller *metav1.OwnerReference) error {
 	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, for which idalloc cannot count it: run the pods from a "+kinds.Any,
-		ErrUnknownOwner, of, pod.Namespace, store.Shown(controller.APIVersion), store.Shown(controller.Kind), store.Shown(controller.Name))
+		ErrUnknownOwner, of, pod.Namespace, sanitise.Quoted(controller.APIVersion), sanitise.Quoted(controller.Kind), sanitise.Quoted(controller.Name))
 }

@@ -25,7 +25,7 @@ func propose(ctx context.Context, w *workload) error {
 	if err != nil {
 		return err
 	}
-	from, err := s.Get(ctx, w.ref())
+	from, err := s.GetOwner(ctx, w.ref())
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func claimAtTheFloor(ctx context.Context, c claimant) (id int, leave func(), err
 	}
 	var owner store.Owner
 	err = persist(ctx, func() (err error) {
-		owner, err = s.Get(ctx, c.ref())
+		owner, err = s.GetOwner(ctx, c.ref())
 		return err
 	})
 	if err != nil {

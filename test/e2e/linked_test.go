@@ -120,7 +120,7 @@ func (w *workload) owner(ctx context.Context) (store.Owner, error) {
 		return store.Owner{}, err
 	}
 	ref, _ := kinds.NewRef("apps/v1", kinds.Deployment, w.namespace, name)
-	return s.Get(ctx, ref)
+	return s.GetOwner(ctx, ref)
 }
 
 func (w *workload) restart(ctx context.Context) {

@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
@@ -110,7 +110,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	r.Decision = d
 	l.say(d, r.Now)
 	if d.Undone != nil && !l.DryRun {
-		l.tell(ctx, m, store.EventWarning, "ScalingUndone", d.Undone.String())
+		l.tell(ctx, m, kubeevent.Warning, "ScalingUndone", d.Undone.String())
 	}
 	switch {
 	case l.KeepPods && d.Action == decide.Scale:
@@ -129,7 +129,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	}
 	r.Done = true
 	l.Decider.Wrote(d, r.Now)
-	l.tell(ctx, m, store.EventNormal, eventReason(d.Action), d.Why)
+	l.tell(ctx, m, kubeevent.Normal, eventReason(d.Action), d.Why)
 	return nil
 }
 
@@ -190,7 +190,7 @@ func eventReason(action decide.Action) string {
 
 // tell writes an Event about the workload. It tries only once.
 func (l *Loop) tell(ctx context.Context, m workload.Moment, kind, reason, message string) {
-	err := l.Workload.Store.Tell(ctx, store.KubeEvent{
+	err := l.Workload.Store.Tell(ctx, kubeevent.Event{
 		About: m.Owner.About(), Namespace: m.Owner.Namespace, Reporter: l.Reporter, Type: kind, Reason: reason, Message: message,
 	})
 	if err != nil {

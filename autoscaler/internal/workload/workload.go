@@ -22,6 +22,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -59,7 +60,7 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 	if err != nil {
 		return Moment{}, err
 	}
-	var object store.Object
+	var object wire.Object
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
 		return Moment{}, fmt.Errorf("read %s in namespace %s: %w", w.Ref, w.Ref.Namespace, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -126,7 +127,7 @@ func (w *scaled) follow(ctx SpecContext) {
 		defer close(done)
 		var last *store.Owner
 		for e := range watch.ResultChan() {
-			object, ok := e.Object.(*store.Object)
+			object, ok := e.Object.(*wire.Object)
 			if !ok {
 				continue
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/invariant"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
@@ -128,7 +128,7 @@ func (p *pass) wrote(name string, written *podMeta) {
 		}
 	}
 	// Only Begin writes an id. It also removes the gate, but its answer is metadata and does not show the gate.
-	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
+	q.Gated = q.Gated && q.ID == written.Annotations[receipt.IDKey]
 	if p.says(q, written); q.Agent {
 		p.memory.agents.see(q, p.world.Now)
 	}
@@ -197,8 +197,8 @@ func (p *pass) say(ctx context.Context, d decision.Decision) error {
 		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprint(b.Published.ID, b.Published.Count, b.Published.StartCount, b.Published.Turn), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			set := annotations(b.Published)
 			written, err := p.store.Publish(ctx, pod, set)
-			if _, has := set[store.StartCountKey]; has && errors.Is(err, request.ErrRefused) {
-				delete(set, store.StartCountKey) // policies of an earlier release refuse this key
+			if _, has := set[receipt.StartCountKey]; has && errors.Is(err, request.ErrRefused) {
+				delete(set, receipt.StartCountKey) // policies of an earlier release refuse this key
 				if older, wrong := p.store.Publish(ctx, pod, set); wrong == nil {
 					return older, nil
 				}
@@ -212,12 +212,12 @@ func (p *pass) say(ctx context.Context, d decision.Decision) error {
 }
 
 func annotations(w decision.Published) map[string]string {
-	set := map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.IdentityKey: w.Identity}
+	set := map[string]string{receipt.IDKey: w.ID, receipt.CountKey: w.Count, receipt.IdentityKey: w.Identity}
 	if w.StartCount != "" {
-		set[store.StartCountKey] = w.StartCount
+		set[receipt.StartCountKey] = w.StartCount
 	}
 	if w.Turn != "" {
-		set[store.TurnKey] = w.Turn
+		set[receipt.TurnKey] = w.Turn
 	}
 	return set
 }

@@ -108,7 +108,7 @@ func (p *pass) lockOf(pod *podMeta) decision.Lock {
 	lock := decision.Lock{Pod: pod.Name, UID: string(pod.UID), Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Runs: receipt.NoID}
 	lock.Receipt, _ = receipt.Anywhere(pod) // an unreadable receipt locks
 	var is identity.Identity
-	if is.UnmarshalJSON([]byte(pod.Annotations[store.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
+	if is.UnmarshalJSON([]byte(pod.Annotations[receipt.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
 		lock.Runs = is.ID
 	}
 	if end := pod.DeletionTimestamp; end != nil {
@@ -153,7 +153,7 @@ func (p *pass) owns(pod metav1.Object) bool {
 // runsHere reports whether the pod's program began under this owner, and was not told of another one since.
 func (p *pass) runsHere(pod metav1.Object) bool {
 	var id identity.Identity
-	err := id.UnmarshalJSON([]byte(pod.GetAnnotations()[store.IdentityKey]))
+	err := id.UnmarshalJSON([]byte(pod.GetAnnotations()[receipt.IdentityKey]))
 	return err == nil && id.Pod == pod.GetName() && id.Owner.String() == p.ref.String()
 }
 

@@ -50,10 +50,10 @@ func moved(began, lock string) podMeta {
 	r := receipt.Receipt{UID: "a", Owner: lock, State: receipt.Locks, Begun: true, Write: "w"}
 	return podMeta{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", UID: "a", OwnerReferences: controlledBy("old", kinds.ReplicaSet),
-		Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController, receipt.OwnerLabel: assignment.OwnerLabelValue(lock)},
+		Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController, receipt.OwnerLabel: assignment.OwnerLabelValue(lock)},
 		Annotations: map[string]string{
-			receipt.Key: r.Encode(), store.IDKey: "0",
-			store.IdentityKey: `{"state":"assigned","id":0,"count":2,"token":5,"pod":"a","owner":{"apiVersion":"apps/v1","kind":"` +
+			receipt.Key: r.Encode(), receipt.IDKey: "0",
+			receipt.IdentityKey: `{"state":"assigned","id":0,"count":2,"token":5,"pod":"a","owner":{"apiVersion":"apps/v1","kind":"` +
 				strings.Replace(began, "/", `","name":"`, 1) + `"}}`,
 		},
 	}}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 func TestTheCountStandsStill(t *testing.T) {
@@ -46,7 +46,7 @@ func TestTheCountStandsStill(t *testing.T) {
 // What decisions about a changed count need is still there when the cache has trimmed a pod.
 func TestTheCacheKeepsWhatTurnsNeed(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{
-		assignment.OnCountKey: assignment.OnCountRestart, store.StartCountKey: "3", store.TurnKey: "2 f00",
+		assignment.OnCountKey: assignment.OnCountRestart, receipt.StartCountKey: "3", receipt.TurnKey: "2 f00",
 	}}}
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
 		{Name: "setup", ContainerID: "containerd://1"}, {Name: assignment.CountWatcher, ContainerID: "containerd://70fba7807c1c4711"},

@@ -101,7 +101,7 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 		return false, nil
 	}
 	ref, _ := kinds.NewRef("apps/v1", kinds.ReplicaSet, set.Namespace, set.Name)
-	o, err := p.store.Get(ctx, ref)
+	o, err := p.store.GetOwner(ctx, ref)
 	switch {
 	case errors.Is(err, request.ErrGone) || err == nil && o.UID != set.UID:
 		return false, nil

@@ -106,7 +106,7 @@ func (p *pass) list(ctx context.Context) error {
 	unknown := false
 	for _, selector := range census.Selectors(p.owner) {
 		list := &corev1.PodList{}
-		if err := p.listLabelled(ctx, list, cmp.Or(selector, store.AssignLabel)); err != nil { // the scale subresource may have no selector
+		if err := p.listLabelled(ctx, list, cmp.Or(selector, receipt.AssignLabel)); err != nil { // the scale subresource may have no selector
 			return err
 		}
 		lists = append(lists, list)
@@ -205,7 +205,7 @@ func limit(o store.Owner) int {
 // podOf returns the pod in the form that decisions need.
 func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	q := decision.Pod{
-		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
+		Assigned: pod.Labels[receipt.AssignLabel] == receipt.ByController, Agent: pod.Labels[receipt.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
 	}
 	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // an unreadable receipt locks
 	if q.Former.State == receipt.Locks {
@@ -215,7 +215,7 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	q.ReadsStartCount = readsStartCount(pod)
 	_, q.OtherGates = pod.Annotations[tooLargeKey] // the cut annotation is not known, so the pod stays behind its gate
 	for _, gate := range pod.Spec.SchedulingGates {
-		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
+		q.Gated, q.OtherGates = q.Gated || gate.Name == receipt.Gate, q.OtherGates || gate.Name != receipt.Gate
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -250,7 +250,7 @@ func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
 	q.Published = decision.Published{
-		ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Turn: is[store.TurnKey], Identity: is[store.IdentityKey],
+		ID: is[receipt.IDKey], Count: is[receipt.CountKey], StartCount: is[receipt.StartCountKey], Turn: is[receipt.TurnKey], Identity: is[receipt.IdentityKey],
 	}
 	q.OnCount = is[assignment.OnCountKey]
 	q.ReadsStartCount = q.ReadsStartCount || q.OnCount == assignment.OnCountRestart || q.OnCount == assignment.OnCountReplace
@@ -319,6 +319,6 @@ func (p *pass) among(items []metav1.PartialObjectMetadata) {
 		if number := set.Annotations[revisionKey]; number != "" && number == p.owner.Rollout.Revision {
 			p.current = string(set.UID)
 		}
-		_, p.sets[string(set.UID)] = set.Labels[store.AssignLabel]
+		_, p.sets[string(set.UID)] = set.Labels[receipt.AssignLabel]
 	}
 }

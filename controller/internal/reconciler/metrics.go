@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // Metrics are the metrics of the controller.
@@ -98,8 +98,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	known := m.known()
 	for _, pod := range m.pods() {
 		reason, waits := known[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
-		ours := pod.Labels[store.AssignLabel] == store.AssignController
-		if has := ours && pod.Annotations[store.IDKey] != ""; !waits && !ours || has || census.Finished(string(pod.Status.Phase)) {
+		ours := pod.Labels[receipt.AssignLabel] == receipt.ByController
+		if has := ours && pod.Annotations[receipt.IDKey] != ""; !waits && !ours || has || census.Finished(string(pod.Status.Phase)) {
 			continue
 		}
 		reasons[cmp.Or(reason, unseen)]++

@@ -115,7 +115,7 @@ func (x *Reconciler) owner(ctx context.Context, ref kinds.Ref, m *memory) (store
 		return was, nil
 	}
 	var err error
-	if m.read, err = x.store.Get(ctx, ref); err != nil {
+	if m.read, err = x.store.GetOwner(ctx, ref); err != nil {
 		m.read = store.Owner{}
 		return m.read, fmt.Errorf("read %s: %w", ref, err)
 	}

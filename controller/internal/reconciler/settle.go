@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -71,7 +71,7 @@ func (x *Reconciler) settlePod(ctx context.Context, ref kinds.Ref) (kinds.Ref, e
 		x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
 		// Event: the pod has no owner that idalloc can count, so it waits behind its gate for ever.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
-		x.event(ctx, aboutPod(pod), ref.Namespace, store.EventWarning, "OwnerUnknown",
+		x.event(ctx, aboutPod(pod), ref.Namespace, kubeevent.Warning, "OwnerUnknown",
 			fmt.Sprintf("the pod gets no id: %v; --kind of idalloc-controller names further kinds", err))
 	}
 	return kinds.Ref{}, nil

@@ -58,8 +58,8 @@ func watched(known kinds.Kinds) (all []schema.GroupVersionKind) {
 
 // CacheOptions returns which objects are watched and which part of them is kept. No namespaces means all.
 func CacheOptions(namespaces []string, known kinds.Kinds) (cache.Options, error) {
-	there, wrong := labels.Parse(store.AssignLabel)
-	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", store.AssignLabel, store.AssignController, receipt.ByAgent))
+	there, wrong := labels.Parse(receipt.AssignLabel)
+	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", receipt.AssignLabel, receipt.ByController, receipt.ByAgent))
 	if err = errors.Join(wrong, err); err != nil {
 		return cache.Options{}, fmt.Errorf("label selector: %w", err)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const (
@@ -71,7 +70,7 @@ func indexed(o client.Object) (values []string) {
 		values = append(values, lockValue(r.Owner))
 	}
 	// Its program runs under an id of that owner for life, even if the pod changes owners.
-	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && !slices.Contains(values, lockValue(from)) {
+	if from := former(o.GetAnnotations()[receipt.IdentityKey]); from != "" && !slices.Contains(values, lockValue(from)) {
 		values = append(values, lockValue(from))
 	}
 	return values
@@ -150,7 +149,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, kinds.Ref] {
 			for _, ref := range x.heldUp(e.Object) {
 				q.Add(ref)
 			}
-			if ref, known := x.named(former(e.Object.Annotations[store.IdentityKey]), e.Object.Namespace); known {
+			if ref, known := x.named(former(e.Object.Annotations[receipt.IdentityKey]), e.Object.Namespace); known {
 				q.Add(ref)
 			}
 		},
@@ -164,7 +163,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, kinds.Ref] {
 				add(ctx, q, e.ObjectNew)
 			}
 			// If the pod was told of another owner, it no longer runs under an id of the earlier one.
-			from, to := former(e.ObjectOld.Annotations[store.IdentityKey]), former(e.ObjectNew.Annotations[store.IdentityKey])
+			from, to := former(e.ObjectOld.Annotations[receipt.IdentityKey]), former(e.ObjectNew.Annotations[receipt.IdentityKey])
 			if ref, known := x.named(from, e.ObjectNew.Namespace); known && from != to {
 				q.Add(ref)
 			}

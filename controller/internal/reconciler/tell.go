@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
+	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
@@ -31,13 +32,13 @@ const (
 
 // event writes an Event. detail distinguishes Events with the same reason. A failure is only logged.
 func (x *Reconciler) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string, detail ...string) {
-	err := x.store.Tell(ctx, store.KubeEvent{
+	err := x.store.Tell(ctx, kubeevent.Event{
 		About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message, Detail: strings.Join(detail, " "),
 	})
 	if err != nil && x.seldom(string(about.UID), "unwritten "+reason) {
 		// Log: an Event could not be written; the line has its text.
 		// Do: nothing at first. If it stays, check whether the controller may create Events.
-		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", store.Shown(err.Error()))
+		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", sanitise.Quoted(err.Error()))
 	}
 }
 
@@ -55,7 +56,7 @@ func (x *Reconciler) seldom(uid, reason string) bool {
 func (p *pass) warn(ctx context.Context, about metav1.OwnerReference, reason, detail, message string) bool {
 	due := p.seldom(string(about.UID), reason+" "+detail)
 	if due {
-		p.event(ctx, about, p.ref.Namespace, store.EventWarning, reason, message, detail)
+		p.event(ctx, about, p.ref.Namespace, kubeevent.Warning, reason, message, detail)
 	}
 	return due
 }
@@ -101,7 +102,7 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 			// Event: a pod has the label but no gate, so its program runs without an id.
 			// Do: add the gate to the pod template, or install the admission policies.
 			p.warn(ctx, aboutPod(meta), "GateMissing", "",
-				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", store.AssignLabel, store.Gate))
+				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", receipt.AssignLabel, receipt.Gate))
 		case w.Reason == decision.ReasonContract:
 			// Event: on a pod: it needs a later version of the controller. The controller was downgraded, or its policies were upgraded first.
 			// Do: upgrade the controller, or delete the pod if its template no longer asks for that version.
@@ -272,5 +273,5 @@ func (x *Reconciler) tellForbidden(ctx context.Context, ref kinds.Ref, m *memory
 	about := metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: meta.UID}
 	// Event: RBAC refuses a request of the controller. The workload's pods keep what they have, and others wait.
 	// Do: run `kubectl idalloc check`, and install the chart again.
-	x.event(ctx, about, ref.Namespace, store.EventWarning, "ControllerForbidden", missing.Error())
+	x.event(ctx, about, ref.Namespace, kubeevent.Warning, "ControllerForbidden", missing.Error())
 }

@@ -45,7 +45,7 @@ var _ = Describe("the controller", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return now.Annotations[receipt.Key]
 		}).WithContext(ctx).Should(ContainSubstring(`"begun":true`))
-		Expect(idOf(ctx, ns, pod.Name)).To(Equal(pod.Annotations[store.IDKey]))
+		Expect(idOf(ctx, ns, pod.Name)).To(Equal(pod.Annotations[receipt.IDKey]))
 	})
 
 	It("gives pods of a StatefulSet the ids of their ordinals, and replaces one that keeps an id above the count", func(ctx SpecContext) {
@@ -70,7 +70,7 @@ var _ = Describe("the controller", func() {
 		Eventually(func(ctx context.Context) map[string]string {
 			ids := map[string]string{}
 			for _, pod := range pods(ctx, ns) {
-				ids[pod.Name] = pod.Annotations[store.IDKey]
+				ids[pod.Name] = pod.Annotations[receipt.IDKey]
 			}
 			return ids
 		}).WithContext(ctx).Should(Equal(map[string]string{"worker-5": "1", "worker-6": "2", "worker-7": "0"}))
@@ -92,7 +92,7 @@ func idOf(ctx context.Context, namespace, name string) string {
 	GinkgoHelper()
 	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	return pod.Annotations[store.IDKey]
+	return pod.Annotations[receipt.IDKey]
 }
 
 func events(ctx context.Context, namespace, reason string) []corev1.Event {

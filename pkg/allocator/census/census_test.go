@@ -24,7 +24,7 @@ import (
 func read(t *testing.T, server *apifake.Server) (*store.Store, store.Owner) {
 	t.Helper()
 	s := server.Store(t, clock.RealClock{})
-	owner, err := s.Get(t.Context(), apifake.Ref())
+	owner, err := s.GetOwner(t.Context(), apifake.Ref())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,9 @@
 package kinds
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -112,24 +110,6 @@ func BuiltIn(further ...Kind) Kinds { return append(slices.Clip(builtIn), furthe
 // Scaled returns a further kind, of which only the scale subresource is known.
 func Scaled(gvk schema.GroupVersionKind, resource string, words ...string) Kind {
 	return Kind{GroupVersionKind: gvk, Resource: resource, Words: words, Count: ByScale, OverSets: true}
-}
-
-// Find returns k and the kinds with names such as "rollouts.argoproj.io". missing are those that the cluster does not have, or cannot report now. Errors: a
-// name is not that of a resource and its group.
-func (k Kinds) Find(mapper meta.RESTMapper, names ...string) (all Kinds, missing []string, err error) {
-	for _, name := range names {
-		resource, group, whole := strings.Cut(name, ".")
-		if !whole || resource == "" || group == "" {
-			return nil, nil, fmt.Errorf("--kind %q: write RESOURCE.GROUP, such as rollouts.argoproj.io", name)
-		}
-		gvk, err := mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: resource})
-		if err != nil {
-			missing = append(missing, name)
-		} else if _, known := k.Of(gvk.GroupKind()); !known {
-			k = append(slices.Clip(k), Scaled(gvk, resource))
-		}
-	}
-	return k, missing, nil
 }
 
 // Of returns the kind with this group and name.

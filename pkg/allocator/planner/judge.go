@@ -80,7 +80,7 @@ func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why s
 		return notOurs, nil
 	case err != nil:
 		return "", err
-	case own.Current(owner):
+	case own.Current(owner.Rollout, owner.UID):
 		return notNewer, nil
 	}
 	its, err := p.o.Store.RevisionOf(ctx, pod)
@@ -89,7 +89,7 @@ func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why s
 		return notOurs, nil
 	case err != nil:
 		return "", err
-	case !its.Current(owner):
+	case !its.Current(owner.Rollout, owner.UID):
 		return notNewer, nil
 	}
 	return "", nil

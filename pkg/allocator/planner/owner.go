@@ -18,7 +18,7 @@ func (p *Planner) ReadOwner(ctx context.Context) error {
 		}
 	}
 	began := p.o.Clock.Now()
-	owner, err := p.o.Store.Get(ctx, p.o.Process.State().Owner)
+	owner, err := p.o.Store.GetOwner(ctx, p.o.Process.State().Owner)
 	switch {
 	case errors.Is(err, request.ErrGone):
 		p.view.state, p.view.late = gone, false

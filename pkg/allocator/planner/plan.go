@@ -101,7 +101,7 @@ func (p *Planner) decide(ctx context.Context, s source.State, owner store.Owner)
 	case err != nil:
 		return d, err
 	}
-	p.plans.rollout = proposal.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
+	p.plans.rollout = proposal.Rollout{Current: own.Current(owner.Rollout, owner.UID), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
 	return proposal.Plan(p.input(s, pods, p.plans.rollout)), nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
@@ -26,7 +27,7 @@ func TestNoWriteIsRepeatedByItself(t *testing.T) {
 			"a Lease":   func(s *Store) error { _, err := s.PutLease(t.Context(), theRef(), theLease("a", "1")); return err },
 			"a new one": func(s *Store) error { _, err := s.PutLease(t.Context(), theRef(), theLease("a", "")); return err },
 			"an Event": func(s *Store) error {
-				return s.Tell(t.Context(), KubeEvent{Namespace: "shop", Reason: "R", Type: EventNormal})
+				return s.Tell(t.Context(), kubeevent.Event{Namespace: "shop", Reason: "R", Type: kubeevent.Normal})
 			},
 		} {
 			var requests atomic.Int32

@@ -45,7 +45,7 @@ func named(s *Store, name string) map[string]func(t *testing.T) error {
 	ref := kinds.Ref{APIVersion: testAPIVersion, Kind: kinds.Deployment, Namespace: "default", Name: name}
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "u"}}
 	return map[string]func(t *testing.T) error{
-		"get owner": func(t *testing.T) error { t.Helper(); _, err := s.Get(t.Context(), ref); return err },
+		"get owner": func(t *testing.T) error { t.Helper(); _, err := s.GetOwner(t.Context(), ref); return err },
 		"metadata":  func(t *testing.T) error { t.Helper(); _, err := s.GetMetadata(t.Context(), ref); return err },
 		"whole":     func(t *testing.T) error { t.Helper(); _, err := s.GetWhole(t.Context(), ref); return err },
 		"get pod":   func(t *testing.T) error { t.Helper(); _, err := s.GetPod(t.Context(), "default", name); return err },

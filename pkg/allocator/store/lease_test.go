@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -25,19 +26,21 @@ const (
 )
 
 // theLease is that of slot 3, held by pod.
-func theLease(pod, version string) Lease {
+func theLease(pod, version string) slotlease.Lease {
 	r := locks()
 	r.UID, r.Strict, r.Share.Of, r.Share.Partitions = pod+"-uid", true, 8, placement.Between(0, 3)
-	return Lease{ID: 3, Holder: pod + "-uid", Receipt: r, Pod: pod, Lasts: 40 * time.Second, Renewed: testTime.Truncate(time.Microsecond).UTC(), Version: version}
+	return slotlease.Lease{ID: 3, Holder: pod + "-uid", Receipt: r, Pod: pod, Lasts: 40 * time.Second, Renewed: testTime.Truncate(time.Microsecond).UTC(), Version: version}
 }
 
 // noLease is the Lease of slot 3 if there is none.
-func noLease() Lease { return Lease{ID: 3, Receipt: receipt.Receipt{Share: receipt.Nothing()}} }
+func noLease() slotlease.Lease {
+	return slotlease.Lease{ID: 3, Receipt: receipt.Receipt{Share: receipt.Nothing()}}
+}
 
 func TestALeaseIsMadeTakenAndGivenBack(t *testing.T) {
 	server, s := newShelf(t, nil)
-	put := func(next Lease) (Lease, error) { return s.PutLease(t.Context(), theRef(), next) }
-	got := func() Lease {
+	put := func(next slotlease.Lease) (slotlease.Lease, error) { return s.PutLease(t.Context(), theRef(), next) }
+	got := func() slotlease.Lease {
 		t.Helper()
 		l, err := s.GetLease(t.Context(), theRef(), 3)
 		if err != nil {
@@ -100,7 +103,7 @@ func TestWhatALeaseSays(t *testing.T) {
 }
 
 func TestHowLongALeaseMayBeSilent(t *testing.T) {
-	if got := (Lease{Lasts: 40 * time.Second}).Outlasts(); got != 43*time.Second {
+	if got := (slotlease.Lease{Lasts: 40 * time.Second}).Outlasts(); got != 43*time.Second {
 		t.Errorf("%s, want 40s and a twentieth of it, and a second", got)
 	}
 	// A policy pinned it to years.
@@ -141,7 +144,7 @@ func TestALeaseThatIsNotKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.PutLease(t.Context(), theRef(), Lease{ID: 3, Version: now.Version}); err != nil {
+			if _, err := s.PutLease(t.Context(), theRef(), slotlease.Lease{ID: 3, Version: now.Version}); err != nil {
 				t.Errorf("%s is %s, and the Lease cannot be let go: %v", key, name, err)
 			}
 		}
@@ -223,7 +226,7 @@ func TestLeasesAreListed(t *testing.T) {
 		}}
 	}
 	got := map[int]string{}
-	err := s.EachLease(t.Context(), theRef(), func() { clear(got) }, func(l Lease) { got[l.ID] = l.Holder })
+	err := s.EachLease(t.Context(), theRef(), func() { clear(got) }, func(l slotlease.Lease) { got[l.ID] = l.Holder })
 	if want := (map[int]string{0: "a-uid", 3: "a-uid", 12: "a-uid"}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -259,7 +262,7 @@ func TestWhatARefusedLeaseMeans(t *testing.T) {
 	if _, err := s.GetLease(t.Context(), theRef(), 3); !errors.As(err, &forbidden) || forbidden.Verb != "get" {
 		t.Errorf("a Role without get: %v", err)
 	}
-	if err := s.EachLease(t.Context(), theRef(), func() {}, func(Lease) {}); !errors.As(err, &forbidden) || forbidden.Verb != "list" {
+	if err := s.EachLease(t.Context(), theRef(), func() {}, func(slotlease.Lease) {}); !errors.As(err, &forbidden) || forbidden.Verb != "list" {
 		t.Errorf("a Role without list: %v", err)
 	}
 }

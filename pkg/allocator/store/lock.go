@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/page"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
@@ -61,14 +63,6 @@ func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata,
 		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
 	}
 	return written, nil
-}
-
-// patchMetadata patches an object, and returns its metadata.
-func (s *Store) patchMetadata(ctx context.Context, t request.Target, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
-	o := metav1.PatchOptions{FieldManager: assignment.FieldManager, DryRun: s.dryRun}
-	return request.Write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(t.GVR).Namespace(t.Namespace).Patch(ctx, t.Name, kind, body, o)
-	})
 }
 
 // keptOnPod compares the labels and annotations that were sent with those on the pod. A receipt's labels count even if none were sent.
@@ -183,13 +177,13 @@ func (o Sought) selector(ref kinds.Ref) string {
 
 // Receipts lists the receipts of the owner's live pods that lock something, found by their labels. version is the resourceVersion of the list. It asks for
 // one page, because an API server answers that from its cache, and for several pages only if the one is larger than 8 MiB. Errors: *request.ForbiddenError, or
-// another error that Temporary judges.
+// another error that request.Temporary judges.
 func (s *Store) Receipts(ctx context.Context, ref kinds.Ref, which Sought) (out []Receipt, version string, err error) {
 	o := metav1.ListOptions{LabelSelector: which.selector(ref), FieldSelector: LivePods}
 	if which.Since != "" {
 		o.ResourceVersion, o.ResourceVersionMatch = which.Since, metav1.ResourceVersionMatchNotOlderThan
 	}
-	err = s.eachPage(ctx, request.Target{GVR: Pods, Namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	err = page.Each(ctx, s.Pages, request.Target{GVR: Pods, Namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -210,4 +204,18 @@ func (s *Store) Receipts(ctx context.Context, ref kinds.Ref, which Sought) (out 
 		return list.Continue, nil
 	})
 	return out, version, err
+}
+
+// costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a scale-down first
+// removes pods without an id, then the highest ids, and the other pods keep their ids.
+func costOf(id *string) *string {
+	if id == nil {
+		return nil
+	}
+	n, err := strconv.Atoi(*id)
+	if err != nil {
+		return nil
+	}
+	cost := strconv.Itoa(math.MaxInt32 - n)
+	return &cost
 }

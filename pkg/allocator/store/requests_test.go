@@ -21,7 +21,10 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/rollout"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // A list that the server refuses from the first page on ends with an error.
@@ -52,14 +55,14 @@ func TestAnOwnerThatCannotBeReadIsAnError(t *testing.T) {
 	worker := aWorker(nil)
 	worker["spec"] = map[string]any{"replicas": 3}
 	_, s := newShelf(t, map[string]map[string]any{ownerPath: worker})
-	if o, err := s.Get(t.Context(), theRef()); err == nil || !strings.Contains(err.Error(), "spec.selector") {
+	if o, err := s.GetOwner(t.Context(), theRef()); err == nil || !strings.Contains(err.Error(), "spec.selector") {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
 
 // A pod's revision is its ReplicaSet's, and no other controller gives it one.
 func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
-	set := aWorker(map[string]any{revisionAnnotation: "3"})
+	set := aWorker(map[string]any{"deployment.kubernetes.io/revision": "3"})
 	set["kind"], set["status"] = kinds.ReplicaSet, map[string]any{"availableReplicas": 2}
 	const setPath = "/apis/apps/v1/namespaces/shop/replicasets/worker"
 	by := func(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
@@ -70,14 +73,14 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		pod  *metav1.PartialObjectMetadata
-		want Revision
+		want rollout.Revision
 		err  error
 	}{
-		"a ReplicaSet":                 {by(testAPIVersion, kinds.ReplicaSet, testName), Revision{Number: "3", Available: 2}, nil},
-		"one that is gone":             {by(testAPIVersion, kinds.ReplicaSet, "other"), Revision{}, request.ErrGone},
-		"a StatefulSet":                {by(testAPIVersion, kinds.StatefulSet, testName), Revision{}, nil},
-		"a ReplicaSet of another kind": {by("example.com/v1", kinds.ReplicaSet, testName), Revision{}, nil},
-		"none":                         {&metav1.PartialObjectMetadata{}, Revision{}, nil},
+		"a ReplicaSet":                 {by(testAPIVersion, kinds.ReplicaSet, testName), rollout.Revision{Number: "3", Available: 2}, nil},
+		"one that is gone":             {by(testAPIVersion, kinds.ReplicaSet, "other"), rollout.Revision{}, request.ErrGone},
+		"a StatefulSet":                {by(testAPIVersion, kinds.StatefulSet, testName), rollout.Revision{}, nil},
+		"a ReplicaSet of another kind": {by("example.com/v1", kinds.ReplicaSet, testName), rollout.Revision{}, nil},
+		"none":                         {&metav1.PartialObjectMetadata{}, rollout.Revision{}, nil},
 	} {
 		_, s := newShelf(t, map[string]map[string]any{setPath: set})
 		got, err := s.RevisionOf(t.Context(), tc.pod)
@@ -85,19 +88,19 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	owner := Owner{UID: "d", Rollout: Rollout{Revision: "3"}}
+	owner := Owner{UID: "d", Rollout: rollout.View{Revision: "3"}}
 	for name, tc := range map[string]struct {
-		revision Revision
+		revision rollout.Revision
 		owner    Owner
 		want     bool
 	}{
-		"the Deployment's number":          {Revision{Number: "3", Controller: "d"}, owner, true},
-		"another number":                   {Revision{Number: "2", Controller: "d"}, owner, false},
-		"the number, of one deleted":       {Revision{Number: "3", Controller: "before"}, owner, false},
-		"the number, left without owner":   {Revision{Number: "3"}, owner, false},
-		"the Deployment has no number yet": {Revision{Controller: "d"}, Owner{UID: "d"}, false},
+		"the Deployment's number":          {rollout.Revision{Number: "3", Controller: "d"}, owner, true},
+		"another number":                   {rollout.Revision{Number: "2", Controller: "d"}, owner, false},
+		"the number, of one deleted":       {rollout.Revision{Number: "3", Controller: "before"}, owner, false},
+		"the number, left without owner":   {rollout.Revision{Number: "3"}, owner, false},
+		"the Deployment has no number yet": {rollout.Revision{Controller: "d"}, Owner{UID: "d"}, false},
 	} {
-		if got := tc.revision.Current(tc.owner); got != tc.want {
+		if got := tc.revision.Current(tc.owner.Rollout, tc.owner.UID); got != tc.want {
 			t.Errorf("%s: current is %t", name, got)
 		}
 	}
@@ -147,9 +150,9 @@ func TestAPodIsCondemnedWhoseOrdinalIsNoneAnyMore(t *testing.T) {
 
 func TestWhatAnEventSays(t *testing.T) {
 	server, s := newShelf(t, nil)
-	event := KubeEvent{
+	event := kubeevent.Event{
 		About: Owner{Ref: theRef(), UID: "o"}.About(), Namespace: "shop", Reporter: "worker-a",
-		Type: EventWarning, Reason: "AssignmentChanged", Message: "by kubectl",
+		Type: kubeevent.Warning, Reason: "AssignmentChanged", Message: "by kubectl",
 	}
 	if err := s.Tell(t.Context(), event); err != nil {
 		t.Fatal(err)
@@ -204,7 +207,7 @@ func TestOwnersAreListedAndWatched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if event := <-w.ResultChan(); event.Object == nil || event.Object.(*Object).Name != testName { //nolint:errcheck,forcetypeassert // that of owners
+	if event := <-w.ResultChan(); event.Object == nil || event.Object.(*wire.Object).Name != testName { //nolint:errcheck,forcetypeassert // that of owners
 		t.Errorf("%+v", event)
 	}
 	w.Stop()
@@ -248,7 +251,7 @@ func TestTheServerKnowsWhoAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Get(t.Context(), theRef()); err != nil || agent != want {
+		if _, err := s.GetOwner(t.Context(), theRef()); err != nil || agent != want {
 			t.Errorf("the server hears of %q, %v, want %q", agent, err, want)
 		}
 		if config.UserAgent != given {

@@ -5,24 +5,8 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
-
-// An update that blocks needs hand-overs: it starts new pods, and ends no old one until one of them is Ready.
-func TestWhichUpdatesBlock(t *testing.T) {
-	for name, tc := range map[string]struct {
-		rollout Rollout
-		want    bool
-	}{
-		"new pods first":       {Rollout{MaxSurge: 1}, true},
-		"an old pod first":     {Rollout{MaxSurge: 1, MaxUnavailable: 1}, false},
-		"all old pods first":   {Rollout{Recreate: true}, false},
-		"whichever comes next": {Rollout{MaxSurge: 2, MaxUnavailable: 2}, false},
-	} {
-		if got := tc.rollout.Blocks(); got != tc.want {
-			t.Errorf("%s: it blocks: %t", name, got)
-		}
-	}
-}
 
 func TestWhenARollingUpdateIsUnderWay(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -40,7 +24,7 @@ func TestWhenARollingUpdateIsUnderWay(t *testing.T) {
 		"a ReplicaSet has no updates to follow": {kinds.ReplicaSet, `{"replicas":3}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := Object{}
+			object := wire.Object{}
 			if err := json.Unmarshal([]byte(`{"spec":{"selector":{"matchLabels":{"app":"x"}}},"status":`+tc.status+`}`), &object); err != nil {
 				t.Fatal(err)
 			}

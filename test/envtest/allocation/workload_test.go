@@ -91,7 +91,7 @@ func (w *workload) sidecarSpec() *corev1.PodSpec {
 // owner reads the owner.
 func (w *workload) owner(ctx context.Context) store.Owner {
 	GinkgoHelper()
-	owner, err := w.store.Get(ctx, w.ref)
+	owner, err := w.store.GetOwner(ctx, w.ref)
 	Expect(err).NotTo(HaveOccurred())
 	return owner
 }
@@ -171,7 +171,7 @@ func (w *workload) settled(ctx SpecContext, n int) map[int]string {
 			held[id.ID] = name
 		}
 		g.Expect(slices.Sorted(maps.Keys(held))).To(Equal(ids(n)))
-		owner, err := w.store.Get(ctx, w.ref)
+		owner, err := w.store.GetOwner(ctx, w.ref)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(owner.Record.Problems).To(BeEmpty())
 		slots := map[int]string(owner.Record.State.Slots)
@@ -243,7 +243,7 @@ func (w *workload) checkOverlap() {
 
 // dump shows what there is to see when a spec failed.
 func (w *workload) dump(ctx context.Context) {
-	if owner, err := w.store.Get(ctx, w.ref); err == nil {
+	if owner, err := w.store.GetOwner(ctx, w.ref); err == nil {
 		GinkgoWriter.Printf("owner: count %d, annotations %v\n", owner.Count, owner.Annotations)
 	}
 	pods, err := w.Pods(ctx, w.ref.Name)

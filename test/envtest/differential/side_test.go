@@ -20,6 +20,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
@@ -77,7 +78,7 @@ type side struct {
 
 	owners map[string][]store.Owner
 	pods   map[string][]*metav1.PartialObjectMetadata
-	leases map[int][]store.Lease
+	leases map[int][]slotlease.Lease
 }
 
 // begin is the time of both sides' clocks.
@@ -88,7 +89,7 @@ func newSide(ctx context.Context, config *rest.Config, namespace string) (*side,
 	s := &side{
 		namespace: namespace, host: config.Host, clock: clocktesting.NewFakeClock(begin()), ctx: ctx,
 		versions: map[string][]object{}, uids: map[string]string{}, watches: map[string]*watched{},
-		owners: map[string][]store.Owner{}, pods: map[string][]*metav1.PartialObjectMetadata{}, leases: map[int][]store.Lease{},
+		owners: map[string][]store.Owner{}, pods: map[string][]*metav1.PartialObjectMetadata{}, leases: map[int][]slotlease.Lease{},
 	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1

@@ -80,7 +80,7 @@ func (w *workload) owner(ctx context.Context) (store.Owner, error) {
 	if err != nil {
 		return store.Owner{}, err
 	}
-	return s.Get(ctx, w.ref)
+	return s.GetOwner(ctx, w.ref)
 }
 
 // settled waits until n pods are Ready, there are no others, and a map that can be read has an id for each.

@@ -24,7 +24,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+
 	"github.com/idalloc/idalloc/test/envtest/specs"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -77,8 +77,8 @@ func numbered(ctx context.Context, ns *suite.Namespace, n int, version string) m
 		for _, pod := range all {
 			g.Expect(suite.Ready(&pod)).To(BeTrue(), pod.Name)
 			g.Expect(pod.Annotations["version"]).To(Equal(version))
-			g.Expect(pod.Annotations).To(HaveKeyWithValue(store.CountKey, strconv.Itoa(n)))
-			ids[pod.Annotations[store.IDKey]] = pod.Name
+			g.Expect(pod.Annotations).To(HaveKeyWithValue(receipt.CountKey, strconv.Itoa(n)))
+			ids[pod.Annotations[receipt.IDKey]] = pod.Name
 		}
 		for id := range n {
 			g.Expect(ids).To(HaveKey(strconv.Itoa(id)))

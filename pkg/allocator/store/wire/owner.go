@@ -1,4 +1,4 @@
-package store
+package wire
 
 import (
 	"encoding/json"
@@ -91,8 +91,9 @@ func deepCopy[T runtime.Object](from, to T) T {
 // because a patch is sent as bytes.
 type objectCodec struct{}
 
-// negotiated returns the codec in the form that a client needs.
-func (c objectCodec) negotiated() runtime.NegotiatedSerializer {
+// Negotiated returns the codec of owners in the form that a client needs.
+func Negotiated() runtime.NegotiatedSerializer {
+	c := objectCodec{}
 	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: c,

@@ -2,14 +2,15 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // Propose writes next to the owner, if neither its spec nor its annotations changed since from was read. It returns the owner as written. Errors:
@@ -53,25 +54,6 @@ func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 	return encode(ops)
 }
 
-// judge distinguishes a conflict from a real refusal, because the server answers 422 both to a failed test of a JSON Patch and to an invalid object.
-// differs returns an error if the object no longer matches the patch's tests.
-func (s *Store) judge(ctx context.Context, t request.Target, refused error, differs func(now *metav1.PartialObjectMetadata) error) error {
-	if !apierrors.IsInvalid(refused) {
-		return request.AsRefused(refused)
-	}
-	now, err := s.getMetadata(ctx, t)
-	switch {
-	case errors.Is(err, request.ErrGone):
-		return fmt.Errorf("%w: %w", request.ErrGone, refused)
-	case err != nil:
-		return fmt.Errorf("%w: %w", request.ErrConflict, err) // the cause is unknown; after a conflict the caller reads again anyway
-	}
-	if err := differs(now); err != nil {
-		return fmt.Errorf("%w: %w", err, refused)
-	}
-	return request.AsRefused(refused)
-}
-
 // differs returns request.ErrConflict if the patch that Propose made for o no longer applies.
 func (o Owner) differs(now *metav1.PartialObjectMetadata) error {
 	moved := now.ResourceVersion != o.ResourceVersion
@@ -82,4 +64,30 @@ func (o Owner) differs(now *metav1.PartialObjectMetadata) error {
 		return request.ErrConflict
 	}
 	return nil
+}
+
+// patchOwner patches an owner. If it returns an error and an owner with a UID, the patch was carried out.
+func (s *Store) patchOwner(ctx context.Context, from Owner, body []byte) (Owner, error) {
+	if from.Resource == "" {
+		o, err := s.patchObject(ctx, from.Ref, body)
+		if err != nil {
+			return Owner{}, err
+		}
+		written, err := DecodeOwner(from.Ref, o, nil)
+		written.UID = o.UID
+		return written, err
+	}
+	meta, err := s.patchMetadata(ctx, targetOf(from.Ref), types.JSONPatchType, body)
+	if err != nil {
+		return Owner{}, err
+	}
+	return from.with(meta), nil
+}
+
+func (s *Store) patchObject(ctx context.Context, ref kinds.Ref, body []byte) (*wire.Object, error) {
+	return request.Write(ctx, targetOf(ref), "patch", func(ctx context.Context) (*wire.Object, error) {
+		o := &wire.Object{}
+		return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
+			Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
+	})
 }

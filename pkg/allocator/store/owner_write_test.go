@@ -69,7 +69,7 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 	owners["it has lost its annotations"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "annotations", nil) }, request.ErrConflict}
 	for name, tc := range owners {
 		server, s := newShelf(t, map[string]map[string]any{ownerPath: aWorker(map[string]any{"a": "b"})})
-		owner, err := s.Get(t.Context(), theRef())
+		owner, err := s.GetOwner(t.Context(), theRef())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 
 func get(t *testing.T, s *Store, ref kinds.Ref) Owner {
 	t.Helper()
-	o, err := s.Get(t.Context(), ref)
+	o, err := s.GetOwner(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // words are the annotations that a container reads.
 func words() map[string]string {
-	return map[string]string{IDKey: "3", CountKey: "5", StartCountKey: "5", IdentityKey: "{}"}
+	return map[string]string{receipt.IDKey: "3", receipt.CountKey: "5", receipt.StartCountKey: "5", receipt.IdentityKey: "{}"}
 }
 
 // begun is a receipt for slot 3 under which a program runs.
@@ -29,7 +29,7 @@ func begun() receipt.Receipt {
 // gatedPod is a pod behind the gate, which users have given keys.
 func gatedPod() map[string]any {
 	pod := aPod(map[string]any{"a": "b"}, map[string]any{"app": "worker"})
-	pod["spec"] = map[string]any{"schedulingGates": []any{map[string]any{"name": Gate}}}
+	pod["spec"] = map[string]any{"schedulingGates": []any{map[string]any{"name": receipt.Gate}}}
 	return pod
 }
 

@@ -1,7 +1,6 @@
-package store
+package rollout
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -10,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // revisionAnnotation is set by the Deployment controller: on the Deployment to the current revision's number, and on each ReplicaSet to its own.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// Rollout is how a Deployment replaces its pods.
-type Rollout struct {
+// View is how a Deployment replaces its pods.
+type View struct {
 	// Revision is the number of the current revision. It is empty until the controller has seen the Deployment.
 	Revision string
 	// Recreate: all old pods end before new ones start.
@@ -40,9 +40,10 @@ type Progress struct{ Replicas, Updated, Ready, Available int }
 
 // Blocks reports whether a rolling update starts new pods, but ends no old one until a new one is Ready. If pods become Ready only with an id, such an
 // update needs hand-overs.
-func (r Rollout) Blocks() bool { return !r.Recreate && r.MaxUnavailable == 0 }
+func (v View) Blocks() bool { return !v.Recreate && v.MaxUnavailable == 0 }
 
-func decodeRollout(o *Object, count int) (r Rollout, err error) {
+// Of reads how a Deployment of count pods replaces them. An error names the field of the strategy.
+func Of(o *wire.Object, count int) (r View, err error) {
 	r.Revision = o.Annotations[revisionAnnotation]
 	r.Progress = Progress{o.Status.Replicas, o.Status.UpdatedReplicas, o.Status.ReadyReplicas, o.Status.AvailableReplicas}
 	r.Paused, r.MinReady = o.Spec.Paused, time.Duration(o.Spec.MinReadySeconds)*time.Second
@@ -64,10 +65,10 @@ func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	return r, nil
 }
 
-// rollsNow reports whether a rolling update is under way. A Deployment's condition has the reason NewReplicaSetAvailable from the end of an update to the
+// Running reports whether a rolling update is under way. A Deployment's condition has the reason NewReplicaSetAvailable from the end of an update to the
 // begin of the next one, regardless of its pods. Without progressDeadlineSeconds there is no condition, and the pods are counted. A StatefulSet's revisions
 // are equal except during an update. With OnDelete they may differ for a long time.
-func rollsNow(ref kinds.Ref, o *Object) bool {
+func Running(ref kinds.Ref, o *wire.Object) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == "Progressing" {
 			return c.Reason != "NewReplicaSetAvailable"
@@ -76,7 +77,7 @@ func rollsNow(ref kinds.Ref, o *Object) bool {
 	return ref.Rolls() && o.Status.UpdatedReplicas < o.Status.Replicas || o.Status.CurrentRevision != o.Status.UpdateRevision
 }
 
-// blocksBelow returns Rollout.BlocksBelow. Both values must be valid.
+// blocksBelow returns View.BlocksBelow. Both values must be valid.
 func blocksBelow(maxSurge, maxUnavailable *intstr.IntOrString) int {
 	if surge, _ := resolve(maxSurge, 1, true); surge == 0 {
 		return 0 // without a surge, Kubernetes raises a MaxUnavailable of 0 to 1
@@ -109,25 +110,17 @@ type Revision struct {
 	Controller types.UID
 }
 
-// Current reports whether this is the owner's current revision. A ReplicaSet left by a deleted Deployment may have the same number.
-func (r Revision) Current(o Owner) bool {
-	return r.Number != "" && r.Number == o.Rollout.Revision && r.Controller == o.UID
-}
-
-// RevisionOf reads the revision of a Deployment's pod from its ReplicaSet. For a pod without a ReplicaSet it returns the zero Revision, which is never
-// current. Errors: as of Get.
-func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadata) (Revision, error) {
-	controller := metav1.GetControllerOfNoCopy(pod)
-	if !kinds.IsReplicaSet(controller) {
-		return Revision{}, nil
-	}
-	o, err := s.getObject(ctx, kinds.Ref{APIVersion: controller.APIVersion, Kind: kinds.ReplicaSet, Namespace: pod.Namespace, Name: controller.Name})
-	if err != nil {
-		return Revision{}, err
-	}
-	r := Revision{Number: o.Annotations[revisionAnnotation], Available: o.Status.AvailableReplicas}
-	if above := metav1.GetControllerOfNoCopy(o); above != nil {
+// RevisionOf reads the revision from a ReplicaSet.
+func RevisionOf(set *wire.Object) Revision {
+	r := Revision{Number: set.Annotations[revisionAnnotation], Available: set.Status.AvailableReplicas}
+	if above := metav1.GetControllerOfNoCopy(set); above != nil {
 		r.Controller = above.UID
 	}
-	return r, nil
+	return r
+}
+
+// Current reports whether this is the current revision of a Deployment with this View and UID. A ReplicaSet left by a deleted Deployment may have the same
+// number.
+func (r Revision) Current(v View, deployment types.UID) bool {
+	return r.Number != "" && r.Number == v.Revision && r.Controller == deployment
 }

@@ -1,4 +1,4 @@
-package store
+package page
 
 import (
 	"context"
@@ -13,40 +13,44 @@ import (
 )
 
 const (
-	// pageSize is the number of objects in a page of a list. client-go's own lists use the same number.
-	pageSize = 500
-	// pageBytes is the largest size of a page. An object's metadata takes kilobytes, but its annotations alone may take 256 KiB.
-	pageBytes = 8 << 20
+	// Size is the number of objects in a page of a list. client-go's own lists use the same number.
+	Size = 500
+	// Bytes is the largest size of a page. An object's metadata takes kilobytes, but its annotations alone may take 256 KiB.
+	Bytes = 8 << 20
 	// fewer divides the number of objects in a page after a page was too large.
 	fewer = 4
 )
 
-// eachPage reads pages of at most limit objects, 0 for all in one page, until there is no continue token. It stops reading a page that is too large, and
+// Each reads pages of at most limit objects, 0 for all in one page, until there is no continue token. It stops reading a page that is too large, and
 // starts over with fewer objects per page. If tokens expire twice, it reads all in one page of any size. If o.Continue is empty, read gets the first page,
-// perhaps again. It waits for one of s.Pages before each page.
+// perhaps again. turns bounds
+// by its capacity how many pages are in memory at a time; nil means no bound.
 //
 // It falls back to a consistent read if the server's cache does not become as new as o demands. Before Kubernetes 1.31, the cache of pods stays old while
 // no pod changes, even if other objects do. A server that was restored from a backup does not get there either.
-func (s *Store) eachPage(ctx context.Context, of request.Target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+func Each(
+	ctx context.Context, turns chan struct{}, of request.Target, o metav1.ListOptions, limit int64,
+	read func(context.Context, metav1.ListOptions) (next string, err error),
+) error {
 	o.Limit, o.Continue = limit, ""
-	most, expired := int64(pageBytes), false
+	most, expired := int64(Bytes), false
 	for {
-		page := &page{left: most}
+		part := &part{left: most}
 		if o.Limit == 1 {
-			page.left = math.MaxInt64 // it cannot become smaller
+			part.left = math.MaxInt64 // it cannot become smaller
 		}
 		if o.Limit > 0 { // the server's cache has no pages
 			o.ResourceVersion, o.ResourceVersionMatch = "", ""
 		}
-		next, err := s.inTurn(ctx, func() (string, error) {
-			return request.Send(context.WithValue(ctx, pageKey{}, page), of, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
+		next, err := inTurn(ctx, turns, func() (string, error) {
+			return request.Send(context.WithValue(ctx, partKey{}, part), of, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
 		})
 		switch {
 		case o.ResourceVersionMatch != "" && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
 			o.ResourceVersion, o.ResourceVersionMatch = "", ""
-		case page.left < 0: // a token is only valid for its limit
+		case part.left < 0: // a token is only valid for its limit
 			if o.Limit, o.Continue = o.Limit/fewer, ""; o.Limit == 0 {
-				o.Limit = pageSize
+				o.Limit = Size
 			}
 		case apierrors.IsResourceExpired(err) && o.Continue != "":
 			if o.Limit, o.Continue = 0, ""; expired {
@@ -63,12 +67,12 @@ func (s *Store) eachPage(ctx context.Context, of request.Target, o metav1.ListOp
 	}
 }
 
-// inTurn reads a page when fewer than Pages are being read.
-func (s *Store) inTurn(ctx context.Context, read func() (string, error)) (string, error) {
-	if s.Pages != nil {
+// inTurn reads a page when there is room in turns.
+func inTurn(ctx context.Context, turns chan struct{}, read func() (string, error)) (string, error) {
+	if turns != nil {
 		select {
-		case s.Pages <- struct{}{}:
-			defer func() { <-s.Pages }()
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}
@@ -76,26 +80,26 @@ func (s *Store) inTurn(ctx context.Context, read func() (string, error)) (string
 	return read()
 }
 
-// page counts how many bytes of a page may still be read. It is negative when the page was too large.
-type page struct{ left int64 }
+// part counts how many bytes of a page may still be read. It is negative when the page was too large.
+type part struct{ left int64 }
 
-// pageKey is the context key of a request's page.
-type pageKey struct{}
+// partKey is the context key of a request's part.
+type partKey struct{}
 
-// answers cuts off pages that are too large. No decoder accepts such an answer, because its outermost message or brace is incomplete.
+// Transport cuts off pages that are too large. No decoder accepts such an answer, because its outermost message or brace is incomplete.
 //
 // It also removes Retry-After from the answers to writes. Otherwise client-go would repeat the write by itself, although the first copy may still arrive,
 // and no caller would know about that one. It also removes it from the answer that a cache is not new enough, because the cache may never be.
-type answers struct{ http.RoundTripper }
+type Transport struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (t answers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return answer, err
 	}
-	if page, is := r.Context().Value(pageKey{}).(*page); is {
-		answer.Body = &pageBody{answer.Body, page}
+	if part, is := r.Context().Value(partKey{}).(*part); is {
+		answer.Body = &body{answer.Body, part}
 	}
 	if r.Method != http.MethodGet || answer.StatusCode == http.StatusGatewayTimeout && r.URL.Query().Has("resourceVersionMatch") {
 		answer.Header.Del("Retry-After")
@@ -103,13 +107,13 @@ func (t answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-type pageBody struct {
+type body struct {
 	io.ReadCloser
-	*page
+	*part
 }
 
 // Read implements io.Reader. A page that is too large just ends, because client-go would log any other error.
-func (b *pageBody) Read(data []byte) (int, error) {
+func (b *body) Read(data []byte) (int, error) {
 	n, err := b.ReadCloser.Read(data)
 	if b.left -= int64(n); b.left < 0 {
 		return 0, io.EOF

@@ -44,7 +44,7 @@ func TestFurther(t *testing.T) {
 		"proxy/worker": ref("example.com/v1", "Proxy", "proxies"), "indices/worker": ref("example.com/v1", "Index", "indices"),
 		"statefulset.apps.kruise.io/worker": ref("apps.kruise.io/v1", kinds.StatefulSet, "statefulsets"),
 	} {
-		if got, ok := ParseFurther(text, "shop", further...); !ok || got != want {
+		if got, ok := further.Parse(text, "shop"); !ok || got != want {
 			t.Errorf("%s is %+v, %t", text, got, ok)
 		}
 		if got, ok := kinds.NewRef(want.APIVersion, want.Kind, "shop", testName, further...); !ok || got != want {
@@ -58,7 +58,7 @@ func TestFurther(t *testing.T) {
 		t.Errorf("a Rollout of another version is %+v, %t", got, ok)
 	}
 	for _, text := range []string{"", "rollout", "rollout/", "workflow/worker", "rollouts.example.com/worker", "scale/worker"} {
-		if got, ok := ParseFurther(text, "shop", further...); ok {
+		if got, ok := further.Parse(text, "shop"); ok {
 			t.Errorf("%q is %+v", text, got)
 		}
 	}

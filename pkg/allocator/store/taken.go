@@ -14,22 +14,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
-// The keys of pods whose slots the controller takes.
-const (
-	// AssignLabel names the program that takes a slot for the pod: AssignController, or receipt.ByAgent for a process that the controller plans for.
-	AssignLabel      = receipt.AssignLabel
-	AssignController = receipt.ByController
-	// Gate is the scheduling gate behind which the pod waits for its id.
-	Gate = "idalloc.dev/id"
-	// IDKey, CountKey, StartCountKey and IdentityKey are annotations that provide the container's environment and files.
-	IDKey         = "idalloc.dev/id"
-	CountKey      = "idalloc.dev/count"
-	StartCountKey = "idalloc.dev/start-count"
-	// TurnKey records what a pod had when its count turn began. It stays until the turn has ended.
-	TurnKey     = "idalloc.dev/turn"
-	IdentityKey = "idalloc.dev/identity"
-)
-
 // Take replaces the receipt of a pod whose slot the controller takes, with a lock or a withdrawal. It returns the pod as written. pod is the pod as last
 // read. The write fails if anything on the pod has changed. Errors: as of SwapLock. If the error is ErrNoToken, nothing was sent.
 func (s *Store) Take(ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
@@ -87,8 +71,8 @@ func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, 
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		patch = append(patch, add(pointer("metadata", annotationsField, key), set[key]))
 	}
-	if set[TurnKey] == "" && pod.Annotations[TurnKey] != "" { // the turn has ended
-		patch = append(patch, add(pointer("metadata", annotationsField, TurnKey), ""))
+	if set[receipt.TurnKey] == "" && pod.Annotations[receipt.TurnKey] != "" { // the turn has ended
+		patch = append(patch, add(pointer("metadata", annotationsField, receipt.TurnKey), ""))
 	}
 	body, err := encode(patch)
 	if err != nil {

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
@@ -20,6 +18,8 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/rollout"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // testTime is the time of all tests here.
@@ -35,7 +35,7 @@ func rawDeployment(tb testing.TB, n, revision int) []byte {
 		state.Slots[i] = fmt.Sprintf("worker-7c6b5d9f8-%05d", i)
 	}
 	annotations := state.Encode()
-	annotations[revisionAnnotation] = "3"
+	annotations["deployment.kubernetes.io/revision"] = "3"
 	metadata := map[string]any{
 		"name": testName, "namespace": "default", "uid": uid,
 		"resourceVersion": strconv.Itoa(1000 + revision), "generation": 7, "creationTimestamp": "2026-11-20T10:00:00Z",
@@ -71,15 +71,11 @@ func testRef() kinds.Ref {
 	return kinds.Ref{APIVersion: testAPIVersion, Kind: kinds.Deployment, Namespace: "default", Name: testName}
 }
 
-func decodeObject(tb testing.TB, raw []byte) *Object {
+func decodeObject(tb testing.TB, raw []byte) *wire.Object {
 	tb.Helper()
-	decoded, err := runtime.Decode(objectCodec{}, raw)
-	if err != nil {
+	object := &wire.Object{}
+	if err := json.Unmarshal(raw, object); err != nil {
 		tb.Fatal(err)
-	}
-	object, ok := decoded.(*Object)
-	if !ok {
-		tb.Fatalf("an owner is read as %T", decoded)
 	}
 	return object
 }
@@ -90,7 +86,7 @@ func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Rollout{Revision: "3", MaxUnavailable: 2, MaxSurge: 2, Progress: Progress{25, 20, 5, 5}}
+	want := rollout.View{Revision: "3", MaxUnavailable: 2, MaxSurge: 2, Progress: rollout.Progress{Replicas: 25, Updated: 20, Ready: 5, Available: 5}}
 	if owner.Rollout != want {
 		t.Errorf("rollout %+v, want %+v", owner.Rollout, want)
 	}
@@ -111,23 +107,23 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 		kind, spec string
 		count      int
 		start      int
-		rollout    Rollout
+		rollout    rollout.View
 	}{
-		"no replicas":      {kinds.Deployment, `{` + selector + `}`, 1, 0, Rollout{MaxUnavailable: 0, MaxSurge: 1, BlocksBelow: 4}},
-		"zero replicas":    {kinds.Deployment, `{"replicas":0,` + selector + `}`, 0, 0, Rollout{MaxUnavailable: 1, BlocksBelow: 4}},
-		"a third":          {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"33%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1, MaxSurge: 1, BlocksBelow: 4}},
-		"a half":           {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"50%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2, MaxSurge: 1, BlocksBelow: 2}},
-		"all":              {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"100%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 4, MaxSurge: 1}},
-		"a number":         {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":0}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
-		"no surge":         {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
-		"no percent":       {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
-		"two, no surge":    {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":2}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2}},
-		"one percent":      {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"1%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1, BlocksBelow: 100}},
-		"Recreate":         {kinds.Deployment, `{"replicas":4,"strategy":{"type":"Recreate"},` + selector + `}`, 4, 0, Rollout{Recreate: true}},
-		"no surge at all":  {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
-		"first ordinal":    {kinds.StatefulSet, `{"replicas":3,"ordinals":{"start":5},` + selector + `}`, 3, 5, Rollout{}},
-		"parallelism":      {kinds.Job, `{"parallelism":6,"replicas":9,` + selector + `}`, 6, 0, Rollout{}},
-		"null parallelism": {kinds.Job, `{"parallelism":null,` + selector + `}`, 1, 0, Rollout{}},
+		"no replicas":      {kinds.Deployment, `{` + selector + `}`, 1, 0, rollout.View{MaxUnavailable: 0, MaxSurge: 1, BlocksBelow: 4}},
+		"zero replicas":    {kinds.Deployment, `{"replicas":0,` + selector + `}`, 0, 0, rollout.View{MaxUnavailable: 1, BlocksBelow: 4}},
+		"a third":          {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"33%"}},` + selector + `}`, 4, 0, rollout.View{MaxUnavailable: 1, MaxSurge: 1, BlocksBelow: 4}},
+		"a half":           {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"50%"}},` + selector + `}`, 4, 0, rollout.View{MaxUnavailable: 2, MaxSurge: 1, BlocksBelow: 2}},
+		"all":              {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"100%"}},` + selector + `}`, 4, 0, rollout.View{MaxUnavailable: 4, MaxSurge: 1}},
+		"a number":         {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":0}},` + selector + `}`, 4, 0, rollout.View{MaxSurge: 1}},
+		"no surge":         {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0}},` + selector + `}`, 4, 0, rollout.View{MaxUnavailable: 1}},
+		"no percent":       {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, rollout.View{MaxSurge: 1}},
+		"two, no surge":    {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":2}},` + selector + `}`, 4, 0, rollout.View{MaxUnavailable: 2}},
+		"one percent":      {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"1%"}},` + selector + `}`, 4, 0, rollout.View{MaxSurge: 1, BlocksBelow: 100}},
+		"Recreate":         {kinds.Deployment, `{"replicas":4,"strategy":{"type":"Recreate"},` + selector + `}`, 4, 0, rollout.View{Recreate: true}},
+		"no surge at all":  {kinds.Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, rollout.View{MaxUnavailable: 1}},
+		"first ordinal":    {kinds.StatefulSet, `{"replicas":3,"ordinals":{"start":5},` + selector + `}`, 3, 5, rollout.View{}},
+		"parallelism":      {kinds.Job, `{"parallelism":6,"replicas":9,` + selector + `}`, 6, 0, rollout.View{}},
+		"null parallelism": {kinds.Job, `{"parallelism":null,` + selector + `}`, 1, 0, rollout.View{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := decodeObject(t, []byte(`{"kind":"`+tc.kind+`","metadata":{"name":"worker"},"spec":`+tc.spec+`}`))
@@ -148,7 +144,7 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 
 // What an earlier moment said is used again only while it would be read the same.
 func TestDecodeOwnerAfterAnEarlierMoment(t *testing.T) {
-	decode := func(object *Object, earlier *Owner) Owner {
+	decode := func(object *wire.Object, earlier *Owner) Owner {
 		t.Helper()
 		owner, err := DecodeOwner(testRef(), object, earlier)
 		if err != nil {
@@ -157,20 +153,20 @@ func TestDecodeOwnerAfterAnEarlierMoment(t *testing.T) {
 		return owner
 	}
 	first := decode(decodeObject(t, rawDeployment(t, 20, 1)), nil)
-	for name, change := range map[string]func(o *Object){
-		"the status changed":         func(*Object) {},
-		"another annotation changed": func(o *Object) { o.Annotations["x"] = "y" },
-		"the assignment changed":     func(o *Object) { o.Annotations[assignment.Key] = `{"0":"x"}` },
-		"the owner is another one":   func(o *Object) { o.UID = "another" },
-		"a request came":             func(o *Object) { o.Annotations[assignment.HandoverKey] = `{"0":"x"}` },
-		"a row came":                 func(o *Object) { o.Annotations[assignment.PartitionOwnersKey] = "x" },
-		"the assignment is gone":     func(o *Object) { delete(o.Annotations, assignment.Key) },
-		"all annotations are gone":   func(o *Object) { o.Annotations = nil },
+	for name, change := range map[string]func(o *wire.Object){
+		"the status changed":         func(*wire.Object) {},
+		"another annotation changed": func(o *wire.Object) { o.Annotations["x"] = "y" },
+		"the assignment changed":     func(o *wire.Object) { o.Annotations[assignment.Key] = `{"0":"x"}` },
+		"the owner is another one":   func(o *wire.Object) { o.UID = "another" },
+		"a request came":             func(o *wire.Object) { o.Annotations[assignment.HandoverKey] = `{"0":"x"}` },
+		"a row came":                 func(o *wire.Object) { o.Annotations[assignment.PartitionOwnersKey] = "x" },
+		"the assignment is gone":     func(o *wire.Object) { delete(o.Annotations, assignment.Key) },
+		"all annotations are gone":   func(o *wire.Object) { o.Annotations = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := decodeObject(t, rawDeployment(t, 20, 2))
 			change(object)
-			other, ok := object.DeepCopyObject().(*Object)
+			other, ok := object.DeepCopyObject().(*wire.Object)
 			if !ok {
 				t.Fatal("a copy is of another type")
 			}
@@ -179,27 +175,6 @@ func TestDecodeOwnerAfterAnEarlierMoment(t *testing.T) {
 				t.Errorf("after an earlier moment\n%+v\nwithout it\n%+v", got, want)
 			}
 		})
-	}
-}
-
-func TestAStatusIsReadAsOne(t *testing.T) {
-	refused := apierrors.NewForbidden(testRef().GVR().GroupResource(), testName, errors.New("no"))
-	refused.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	raw, err := json.Marshal(refused.ErrStatus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, into := range map[string]runtime.Object{"where anything may come": nil, "instead of an owner": &Object{}, "instead of a list": &Objects{}} {
-		t.Run(name, func(t *testing.T) {
-			got, _, err := objectCodec{}.Decode(raw, nil, into)
-			status, ok := got.(*metav1.Status)
-			if err != nil || !ok || !apierrors.IsForbidden(apierrors.FromObject(status)) {
-				t.Errorf("%v, %v", got, err)
-			}
-		})
-	}
-	if _, _, err := (objectCodec{}).Decode([]byte(`<html>`), nil, nil); err == nil {
-		t.Error("a page was read as an owner")
 	}
 }
 
@@ -232,16 +207,16 @@ func events(tb testing.TB, n int, moves bool) (next func() Owner) {
 			tb.Fatal(err)
 		}
 	}
-	info := objectCodec{}.negotiated().SupportedMediaTypes()[0].StreamSerializer
+	info := wire.Negotiated().SupportedMediaTypes()[0]
 	var body io.ReadCloser = &again{all: all.Bytes()}
-	decoder := restwatch.NewDecoder(streaming.NewDecoder(info.NewFrameReader(body), info.Serializer), objectCodec{})
+	decoder := restwatch.NewDecoder(streaming.NewDecoder(info.StreamSerializer.NewFrameReader(body), info.StreamSerializer.Serializer), info.Serializer)
 	var earlier *Owner
 	return func() Owner {
 		_, decoded, err := decoder.Decode()
 		if err != nil {
 			tb.Fatal(err)
 		}
-		object, ok := decoded.(*Object)
+		object, ok := decoded.(*wire.Object)
 		if !ok {
 			tb.Fatalf("an event of %T", decoded)
 		}
