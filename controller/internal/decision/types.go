@@ -268,3 +268,8 @@ type Decision struct {
 	// After is when to decide again if nothing happens, 0 for never.
 	After time.Duration
 }
+
+// Lost reports whether a Terminating pod has outlived its grace period. Its node may be down, and nothing tells when the pod ends.
+func (p Pod) Lost(now time.Time) bool {
+	return p.Terminating && !p.LostAt.IsZero() && !p.LostAt.After(now)
+}
