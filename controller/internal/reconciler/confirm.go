@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -134,28 +133,3 @@ func (p *pass) newest() (version string) {
 	}
 	return version
 }
-
-// shows reports whether a pod is known with this receipt.
-func shows(known *podMeta, text string) bool {
-	return known != nil && known.Annotations[receipt.Key] == text
-}
-
-// owns reports whether the pod belongs to the owner.
-func (p *pass) owns(pod metav1.Object) bool {
-	c := metav1.GetControllerOfNoCopy(pod)
-	if c == nil {
-		return false
-	}
-	_, ours := p.sets[string(c.UID)]
-	return ours || c.UID == p.owner.UID && !p.owner.Controlled && !p.ref.Rolls()
-}
-
-// runsHere reports whether the pod's program began under this owner, and was not told of another one since.
-func (p *pass) runsHere(pod metav1.Object) bool {
-	var id identity.Identity
-	err := id.UnmarshalJSON([]byte(pod.GetAnnotations()[receipt.IdentityKey]))
-	return err == nil && id.Pod == pod.GetName() && id.Owner.String() == p.ref.String()
-}
-
-// lockValue is the value of index for a pod that locks a slot of the owner and has no controller, or that runs under an id of the owner.
-func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }

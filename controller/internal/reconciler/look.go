@@ -3,7 +3,6 @@ package reconciler
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -22,9 +19,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
-
-// podMeta is a pod's metadata as the store uses it.
-type podMeta = metav1.PartialObjectMetadata
 
 // look reads the owner's pods from the cache, and from the API server if the cache may lack some.
 func (p *pass) look(ctx context.Context) error {
@@ -121,28 +115,6 @@ func (p *pass) list(ctx context.Context) error {
 	p.see(lists...)
 	p.recall() // once for all pods: without those outside the cache, ids that divide partitions would seem to come and go
 	return nil
-}
-
-// listLabelled lists the objects with these labels from the API server.
-func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelled string, more ...client.ListOption) error {
-	selector, err := labels.Parse(labelled)
-	if err == nil {
-		err = p.server.List(ctx, list, append(more, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector})...)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: list what has the labels %q: %w", p.ref, labelled, err)
-	}
-	return nil
-}
-
-// foreign reports whether the pod's controller is a ReplicaSet that is not in sets.
-func foreign(pod metav1.Object, sets map[string]bool) bool {
-	c := metav1.GetControllerOfNoCopy(pod)
-	if !kinds.IsReplicaSet(c) {
-		return false
-	}
-	_, known := sets[string(c.UID)]
-	return !known
 }
 
 // see makes the world from the pods of these lists. If several lists contain a pod, the first one counts.
@@ -272,53 +244,4 @@ func (p *pass) under(q *decision.Pod, r receipt.Receipt) identity.Owner {
 	}
 	ref, _ := p.named(r.Owner, p.ref.Namespace)
 	return ref.Owner()
-}
-
-// former returns the owner under which a pod began, as "Kind/name".
-func former(text string) string {
-	var id identity.Identity
-	if text == "" || id.UnmarshalJSON([]byte(text)) != nil || id.Owner.Name == "" {
-		return ""
-	}
-	return id.Owner.String()
-}
-
-// revisions reads the owner's ReplicaSets from the cache, and finds the current one.
-func (p *pass) revisions(ctx context.Context) error {
-	if !p.ref.OverSets() {
-		return nil
-	}
-	list := metaList(replicaSets)
-	if err := p.listCached(ctx, list, p.ref.Namespace, string(p.owner.UID)); err != nil {
-		return err
-	}
-	p.among(list.Items)
-	if p.current != "" || p.owner.Rollout.Revision == "" { // the scale subresource has no revision
-		return nil
-	}
-	return p.allSets(ctx) // the current ReplicaSet lacks the label, or the cache does not have it yet
-}
-
-// allSets reads the owner's ReplicaSets from the API server, with or without the label.
-func (p *pass) allSets(ctx context.Context) error {
-	list := metaList(replicaSets)
-	if err := p.listLabelled(ctx, list, p.owner.Selector); err != nil {
-		return err
-	}
-	p.among(list.Items)
-	return nil
-}
-
-func (p *pass) among(items []metav1.PartialObjectMetadata) {
-	p.sets, p.current = make(map[string]bool, len(items)), ""
-	for i := range items {
-		set := &items[i]
-		if c := metav1.GetControllerOfNoCopy(set); c == nil || c.UID != p.owner.UID {
-			continue
-		}
-		if number := set.Annotations[revisionKey]; number != "" && number == p.owner.Rollout.Revision {
-			p.current = string(set.UID)
-		}
-		_, p.sets[string(set.UID)] = set.Labels[receipt.AssignLabel]
-	}
 }

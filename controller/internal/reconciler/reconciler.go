@@ -122,36 +122,6 @@ func (x *Reconciler) owner(ctx context.Context, ref kinds.Ref, m *memory) (store
 	return m.read, nil
 }
 
-// pass is one reconcile of an owner. Its world ends with it: what must survive is in the memory.
-type pass struct {
-	*Reconciler
-
-	ref    kinds.Ref
-	memory *memory
-	log    logr.Logger
-	// owner, world and metas (the pods' metadata by name) are what the pass knows. Each step reads or writes, and records the answers here.
-	owner store.Owner
-	world decision.World
-	metas map[string]*podMeta
-	// sets has the UIDs of the owner's ReplicaSets, with true for those that have the label. current is the UID of the current one, empty if it is not known.
-	sets    map[string]bool
-	current string
-	// heard is memory.news when this pass began.
-	heard int64
-	// written are the pods that this pass wrote, by name.
-	written map[string]*podMeta
-	// writing guards metas, written and the back-offs while writes are in flight.
-	writing sync.Mutex
-	// forbidden is the error of a write for which the controller lacks a permission.
-	forbidden error
-	// after is the delay until the next pass, 0 if only news starts one.
-	after time.Duration
-	// ends is the time after which no further write starts. Writes in flight have their own timeouts. The zero time means never.
-	ends time.Time
-}
-
-func (p *pass) over() bool { return !p.ends.IsZero() && p.store.Clock.Now().After(p.ends) }
-
 // run looks, then decides and does the first step that is due, until none is left. The error of a step is returned at the end and does not stop other steps.
 // Errors of writes on pods are not returned: each such pod is retried by itself.
 func (p *pass) run(ctx context.Context) (err error) {
@@ -223,12 +193,6 @@ func (p *pass) rest(ctx context.Context, d decision.Decision) {
 	p.requeue(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {
 		p.requeue(wait.Jitter(unheardAfter, 1))
-	}
-}
-
-func (p *pass) requeue(after time.Duration) {
-	if after > 0 && (p.after == 0 || after < p.after) {
-		p.after = after
 	}
 }
 

@@ -153,7 +153,7 @@ func (x *Reconciler) watch(mgr manager.Manager) error {
 			}
 			return x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)
 		}).
-		WatchesRawSource(source.TypedKind(from, &corev1.Pod{}, handler.TypedEventHandler[*corev1.Pod, kinds.Ref](x.pods()))).
+		WatchesRawSource(source.TypedKind(from, &corev1.Pod{}, handler.TypedEventHandler[*corev1.Pod, kinds.Ref](x.podEvents()))).
 		WatchesRawSource(source.TypedKind(from, metaOf(replicaSets), handler.TypedEnqueueRequestsFromMapFunc(x.sets), changed)).
 		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[kinds.Ref, kinds.Ref]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[kinds.Ref], q queue) { q.Add(e.Object) },

@@ -2,7 +2,6 @@ package reconciler
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,60 +20,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-const (
-	// index finds pods and ReplicaSets by the UID of their controller. It also finds pods by the owner under which they run, and pods without a controller by
-	// the owner that they lock for.
-	index = "controller"
-	// revisionKey is an annotation that the Deployment controller sets on each ReplicaSet.
-	revisionKey = "deployment.kubernetes.io/revision"
-	// ownKeys is the prefix of the keys that idalloc and its users write. In the cache, hashKey stands for all of them on an owner.
-	ownKeys = "idalloc.dev/"
-	hashKey = ownKeys + "hash"
-	// podKind is the kind of a queue key that stands for a pod whose owner is not known.
-	podKind = "Pod"
-)
-
-var replicaSets = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kinds.ReplicaSet} //nolint:gochecknoglobals // a constant that Go cannot express
-
 type queue = workqueue.TypedRateLimitingInterface[kinds.Ref]
-
-func metaOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}}
-}
-
-func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
-	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
-}
-
-// ownerMeta returns the metadata of an owner from the cache.
-func (x *Reconciler) ownerMeta(ctx context.Context, ref kinds.Ref) (*metav1.PartialObjectMetadata, error) {
-	o := metaOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
-}
-
-// listCached lists the objects in the cache with this value of index.
-func (x *Reconciler) listCached(ctx context.Context, list client.ObjectList, namespace, value string, more ...client.ListOption) error {
-	err := x.cache.List(ctx, list, append(more, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)...)
-	if err != nil {
-		return fmt.Errorf("read the cache: %w", err)
-	}
-	return nil
-}
-
-// indexed returns the values of index for a pod or a ReplicaSet.
-func indexed(o client.Object) (values []string) {
-	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
-	if c := metav1.GetControllerOfNoCopy(o); c != nil {
-		values = append(values, string(c.UID))
-	} else if err == nil && r.State == receipt.Locks {
-		values = append(values, lockValue(r.Owner))
-	}
-	// Its program runs under an id of that owner for life, even if the pod changes owners.
-	if from := former(o.GetAnnotations()[receipt.IdentityKey]); from != "" && !slices.Contains(values, lockValue(from)) {
-		values = append(values, lockValue(from))
-	}
-	return values
-}
 
 // named returns the owner that a receipt names.
 func (x *Reconciler) named(owner, namespace string) (ref kinds.Ref, known bool) {
@@ -138,8 +84,8 @@ func (x *Reconciler) heldUp(pod metav1.Object) (refs []kinds.Ref) {
 	return refs
 }
 
-// pods returns a handler that queues the owner of each pod that changes.
-func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, kinds.Ref] {
+// podEvents returns a handler that queues the owner of each pod that changes.
+func (x *Reconciler) podEvents() handler.TypedFuncs[*corev1.Pod, kinds.Ref] {
 	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.hear(x.ownerOfPod(ctx, pod))) }
 	return handler.TypedFuncs[*corev1.Pod, kinds.Ref]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },

@@ -117,7 +117,7 @@ func TestAPodThatMayLockAnythingIsMissedByAllOwnersOfItsNamespace(t *testing.T) 
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[kinds.Ref]())
 	defer q.ShutDown()
 	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, OwnerReferences: controlledBy("gone", kinds.ReplicaSet)}}
-	x.pods().Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: gone}, q)
+	x.podEvents().Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: gone}, q)
 	heard := map[kinds.Ref]bool{}
 	for range q.Len() {
 		ref, _ := q.Get()
