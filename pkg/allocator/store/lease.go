@@ -47,8 +47,8 @@ func (s *Store) EachLease(ctx context.Context, ref kinds.Ref, again func(), do f
 }
 
 // PutLease creates or updates the Lease if it still has next.Version, and returns it as stored. The Lease has no owner reference, like that of a leader
-// election, because work under it may continue after the owner is deleted. Errors: request.ErrConflict, request.ErrAmbiguous, request.ErrNotKept if it has a holder, request.ErrRefused,
-// *request.ForbiddenError, or another error that request.Temporary judges.
+// election, because work under it may continue after the owner is deleted. Errors: those of
+// request.Write, request.ErrNotKept if it has a holder, request.ErrRefused, or another error that request.Temporary judges.
 func (s *Store) PutLease(ctx context.Context, ref kinds.Ref, next slotlease.Lease) (slotlease.Lease, error) {
 	verb := "update"
 	if next.Version == "" {

@@ -27,7 +27,7 @@ import (
 // wrote is the receipt that the caller wrote last. No program writes its bytes again. If the pod has another receipt, those bytes may have come back, so
 // the write fails if anything on the pod has changed.
 //
-// Errors: request.ErrConflict, request.ErrAmbiguous, request.ErrNotKept, request.ErrRefused, request.ErrGone, receipt.ErrNoToken if the write locks, *request.ForbiddenError, or the server's own.
+// Errors: those of request.Write, request.ErrNotKept, request.ErrRefused, or receipt.ErrNoToken if the write locks.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	body, err := lockPatch(pod, wrote, next)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // Propose writes next to the owner, if neither its spec nor its annotations changed since from was read. It returns the owner as written. Errors:
-// request.ErrConflict, request.ErrAmbiguous, request.ErrNotKept, request.ErrRefused, request.ErrGone, *request.ForbiddenError, or the server's own.
+// those of request.Write, request.ErrNotKept, or request.ErrRefused.
 func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
 	set := next.Encode()
 	body, err := proposalPatch(from, set)

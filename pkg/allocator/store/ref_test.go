@@ -1,7 +1,8 @@
 package store
 
-import "testing"
 import (
+	"testing"
+
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 

@@ -24,7 +24,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-
 	"github.com/idalloc/idalloc/test/envtest/specs"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )

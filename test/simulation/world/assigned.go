@@ -11,7 +11,6 @@ import (
 	k8sclock "k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"

@@ -23,8 +23,7 @@ const (
 
 // Each reads pages of at most limit objects, 0 for all in one page, until there is no continue token. It stops reading a page that is too large, and
 // starts over with fewer objects per page. If tokens expire twice, it reads all in one page of any size. If o.Continue is empty, read gets the first page,
-// perhaps again. turns bounds
-// by its capacity how many pages are in memory at a time; nil means no bound.
+// perhaps again. turns bounds by its capacity how many pages are in memory at a time; nil means no bound.
 //
 // It falls back to a consistent read if the server's cache does not become as new as o demands. Before Kubernetes 1.31, the cache of pods stays old while
 // no pod changes, even if other objects do. A server that was restored from a backup does not get there either.
