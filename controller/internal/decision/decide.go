@@ -87,6 +87,8 @@ type view struct {
 	// told are new start counts, by pod name. turnAt is when the count has been stable for long enough, if pods wait for that.
 	told   map[string]turn
 	turnAt time.Time
+	// first is the machine number of id 0, if it is known.
+	first int
 	// all: T3 must show all locks. covered: the evidence covers all owners that pods come from.
 	all, covered bool
 	d            Decision
@@ -335,14 +337,14 @@ func (v *view) step(p *pod) {
 	case p.Receipt.State == receipt.Unreadable && !p.begun:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.begun && (!p.locked || p.Hidden):
-		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Begun: true, Token: p.token})
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Begun: true, Token: p.token, Number: p.machine()})
 	case p.begun && p.Receipt.Begun:
 		v.publish(p)
 	case p.locked:
 		v.confirm(p)
 	case p.canTake() && p.Receipt.State != receipt.GaveUp:
-		if id, ok := v.proposed(p); ok && !v.w.Keeps {
-			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String()})
+		if id, ok := v.proposed(p); ok && !v.w.Keeps && !v.rests(id) {
+			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String(), Number: v.number(p, id)})
 		}
 	}
 }
@@ -358,10 +360,10 @@ func (v *view) confirm(p *pod) {
 	lock, shown := v.byPod[p.Name]
 	switch {
 	case p.Terminating:
-	case !p.begun && (p.id >= v.w.Owner.Count || !p.canTake() || v.under(p) != v.space || p.Refused && v.spare() < 0):
+	case !p.begun && (p.id >= v.w.Owner.Count || !p.canTake() || v.under(p) != v.space || p.Refused && v.spare() < 0 || p.FirstNumber > 0 && p.machine() == 0):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.Hidden: // T3 would never show it
-		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String()})
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String(), Number: p.machine()})
 	case !v.answered(p):
 		v.confirms(p)
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
@@ -369,11 +371,11 @@ func (v *view) confirm(p *pod) {
 	case v.bySlot[p.id] > 1 && p.begun && (v.withdraw(p) || v.doubled(p)):
 	case v.bySlot[p.id] > 1 && p.begun:
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseClashes})
-	case v.bySlot[p.id] > 1:
+	case v.bySlot[p.id] > 1, v.shared(p) && !p.begun:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	default:
 		words, token := v.published(p, lock.Version)
-		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Gated: p.Gated && !p.begun, Published: words})
+		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Number: p.machine(), Gated: p.Gated && !p.begun, Published: words})
 	}
 }
 

@@ -96,7 +96,7 @@ func trimPodMeta(m *metav1.ObjectMeta) {
 	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
 	was := m.Annotations[tooLargeKey]
 	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, store.IdentityKey,
-		assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
+		store.NumberKey, assignment.FirstNumberKey, assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		text := m.Annotations[key]
 		cut := receipt.Kept(text)

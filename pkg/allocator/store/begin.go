@@ -27,6 +27,8 @@ const (
 	// TurnKey records what a pod had when its count turn began. It stays until the turn has ended.
 	TurnKey     = "idalloc.dev/turn"
 	IdentityKey = "idalloc.dev/identity"
+	// NumberKey is the machine number of a pod that asks for one.
+	NumberKey = "idalloc.dev/number"
 )
 
 // Take replaces the receipt of a pod whose slot the controller takes, with a lock or a withdrawal. It returns the pod as written. pod is the pod as last
