@@ -269,7 +269,7 @@ func (p *pass) tellRests(ctx context.Context, rests []decision.Rest) {
 	for _, r := range rests[:min(len(rests), mostTold)] {
 		message := fmt.Sprintf(assignment.RestsMessage, r.ID, r.Until.UTC().Format(time.RFC3339), assignment.ReuseKey)
 		if p.seldom(string(p.owner.UID), "IDRests "+message) {
-			// Event: a pod waits for an id whose last pod has ended a short time ago.
+			// Event: Normal: a pod waits for an id whose last pod has ended a short time ago.
 			// Do: nothing, or shorten the annotation that the message names.
 			p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventNormal, "IDRests", message, message)
 		}
