@@ -63,6 +63,7 @@ func (s *scene) terms() cases.Terms {
 		"overdue":         cases.Text(&s.rollout.overdue),
 		"budget":          func(rest string) error { s.rollout.budgets = append(s.rollout.budgets, rest); return nil },
 		"told":            func(rest string) error { s.rollout.told = append(s.rollout.told, told{s.now, rest}); return nil },
+		"rests":           func(rest string) error { s.rollout.rest(rest); return nil },
 		"finished":        cases.Just(func() { s.rollout.finished = true }),
 		"evict":           func(rest string) error { o.Annotations = map[string]string{assignment.EvictKey: rest}; return nil },
 		"copied":          cases.Text(&s.copied),
@@ -134,6 +135,8 @@ func (s *scene) podTerms(p *pod) cases.Terms {
 			p.counted = counted{onCount: assignment.OnCountReplace, started: rest}
 			return nil
 		},
+		"asks":       cases.Number(&p.first),
+		"number":     cases.Number(&r.Number),
 		"turn":       cases.Just(func() { p.turn = true }),
 		"no receipt": cases.Just(func() { *r = receipt.Receipt{Share: receipt.Nothing()} }),
 		"waits":      cases.Just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()} }),

@@ -63,6 +63,8 @@ type rollout struct {
 	// told are Events in which the controller explains why it gives no ids. budgets are reasons why it can never evict a pod.
 	told    []told
 	budgets []string
+	// rests is until when ids rest, as the controller said in Events.
+	rests map[int]time.Time
 	// resourceVersion is the owner's resourceVersion after the pods were read.
 	resourceVersion string
 }

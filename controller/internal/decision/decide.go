@@ -63,14 +63,14 @@ func (v *view) step(p *pod) {
 	case p.Receipt.State == receipt.Unreadable && !p.begun:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.begun && (!p.locked || p.Hidden):
-		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Begun: true, Token: p.token})
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Begun: true, Token: p.token, Number: p.machine()})
 	case p.begun && p.Receipt.Begun:
 		v.publish(p)
 	case p.locked:
 		v.confirm(p)
 	case p.canTake() && p.Receipt.State != receipt.GaveUp:
-		if id, ok := v.proposed(p); ok && !v.w.Keeps {
-			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String()})
+		if id, ok := v.proposed(p); ok && !v.w.Keeps && !v.rests(id) {
+			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id, Under: v.space.String(), Number: v.number(p, id)})
 		}
 	}
 }

@@ -7,10 +7,10 @@ func (v *view) confirm(p *pod) {
 	lock, shown := v.byPod[p.Name]
 	switch {
 	case p.Terminating:
-	case !p.begun && (p.id >= v.w.Owner.Count || !p.canTake() || v.under(p) != v.space || p.Refused && v.spare() < 0):
+	case !p.begun && (p.id >= v.w.Owner.Count || !p.canTake() || v.under(p) != v.space || p.Refused && v.spare() < 0 || p.FirstNumber > 0 && p.machine() == 0):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.Hidden: // T3 would never show it
-		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String()})
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String(), Number: p.machine()})
 	case !v.answered(p):
 		v.confirms(p)
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
@@ -18,11 +18,11 @@ func (v *view) confirm(p *pod) {
 	case v.bySlot[p.id] > 1 && p.begun && (v.withdraw(p) || v.doubled(p)):
 	case v.bySlot[p.id] > 1 && p.begun:
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseClashes})
-	case v.bySlot[p.id] > 1:
+	case v.bySlot[p.id] > 1, v.shared(p) && !p.begun:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	default:
 		words, token := v.published(p, lock.Version)
-		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Gated: p.Gated && !p.begun, Published: words})
+		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Number: p.machine(), Gated: p.Gated && !p.begun, Published: words})
 	}
 }
 

@@ -21,6 +21,9 @@ func (v *view) wait() {
 // a rolling update has been stable for long enough.
 func (v *view) later() {
 	at := []time.Time{v.quietAt, v.turnAt}
+	for _, r := range v.d.Rests {
+		at = append(at, r.Until)
+	}
 	for _, p := range v.pods {
 		if p.Terminating {
 			at = append(at, p.Deadline, p.LostAt)
@@ -38,7 +41,7 @@ func (v *view) later() {
 // reason returns why the pod waits. For an agent it must seldom change, because each change is a write.
 func (v *view) reason(p *pod) Reason {
 	o := v.w.Owner
-	_, proposed := v.proposed(p)
+	id, proposed := v.proposed(p)
 	switch {
 	case p.Terminating:
 		return ReasonTerminating
@@ -60,6 +63,8 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonNoGate
 	case p.Refused:
 		return ReasonRefused
+	case slices.ContainsFunc(v.d.Rests, func(r Rest) bool { return proposed && r.ID == id }):
+		return ReasonRests
 	case p.Receipt.State == receipt.Locks || proposed:
 		return ReasonTaking
 	case v.d.Plan.TooLarge != nil:

@@ -26,7 +26,7 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 	for _, t := range d.Take {
 		p.tellUnlocked(ctx, t)
 		all = append(all, p.swap(t.Pod, stepTake, fmt.Sprint("slot ", t.ID), receipt.Receipt{
-			Owner: t.Under, State: receipt.Locks, Share: receipt.Share{ID: t.ID}, Token: t.Token,
+			Owner: t.Under, State: receipt.Locks, Share: receipt.Share{ID: t.ID}, Token: t.Token, Number: t.Number,
 		}))
 	}
 	for _, name := range d.Withdraw {
@@ -36,7 +36,7 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 		invariant.Must(p.confirms(b), "a program begins only under a lock that T3 showed, and that of no other pod")
 		all = append(all, write{pod: b.Pod, step: stepBegin, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			next := receipt.Receipt{
-				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Write: receipt.Draw(),
+				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Number: b.Number, Write: receipt.Draw(),
 			}
 			written, err := p.store.Begin(ctx, pod, next, annotations(b.Published), b.Gated)
 			if err == nil {
@@ -49,13 +49,13 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 	return nil
 }
 
-// confirms reports whether T3 showed the lock that the pod has, and no other lock of its slot.
+// confirms reports whether T3 showed the lock that the pod has, and no other lock of its slot or its number.
 func (p *pass) confirms(b decision.Begin) (shown bool) {
 	for _, l := range p.world.Locks {
 		switch {
 		case l.Pod == b.Pod:
 			shown = l.Text == p.metas[b.Pod].Annotations[receipt.Key]
-		case l.Receipt.LocksSlot(b.ID), l.Runs == b.ID:
+		case l.Receipt.LocksSlot(b.ID), l.Runs == b.ID, b.Gated && (l.Receipt.LocksNumber(b.Number) || b.Number > 0 && l.Number == b.Number):
 			return false
 		}
 	}
@@ -66,7 +66,7 @@ func (p *pass) confirms(b decision.Begin) (shown bool) {
 func (p *pass) say(ctx context.Context, d decision.Decision) error {
 	all := make([]write, 0, len(d.Publish))
 	for _, b := range d.Publish {
-		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprint(b.Published.ID, b.Published.Count, b.Published.StartCount, b.Published.Turn), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
+		all = append(all, write{pod: b.Pod, step: stepCount, says: fmt.Sprint(b.Published.ID, b.Published.Count, b.Published.StartCount, b.Published.Turn, b.Published.Number), do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			set := annotations(b.Published)
 			written, err := p.store.Publish(ctx, pod, set)
 			if _, has := set[receipt.StartCountKey]; has && errors.Is(err, request.ErrRefused) {
@@ -87,6 +87,9 @@ func annotations(w decision.Published) map[string]string {
 	set := map[string]string{receipt.IDKey: w.ID, receipt.CountKey: w.Count, receipt.IdentityKey: w.Identity}
 	if w.StartCount != "" {
 		set[receipt.StartCountKey] = w.StartCount
+	}
+	if w.Number != "" {
+		set[receipt.NumberKey] = w.Number
 	}
 	if w.Turn != "" {
 		set[receipt.TurnKey] = w.Turn

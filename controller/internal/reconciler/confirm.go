@@ -108,7 +108,7 @@ func (p *pass) lockOf(pod *podMeta) decision.Lock {
 	lock.Receipt, _ = receipt.Anywhere(pod) // an unreadable receipt locks
 	var is identity.Identity
 	if is.UnmarshalJSON([]byte(pod.Annotations[receipt.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
-		lock.Runs = is.ID
+		lock.Runs, lock.Number = is.ID, is.Number
 	}
 	if end := pod.DeletionTimestamp; end != nil {
 		lock.Overdue = !end.After(p.world.Now)

@@ -134,6 +134,8 @@ func (p *pass) see(lists ...*corev1.PodList) {
 	}
 	slices.SortFunc(p.world.Pods, func(a, b decision.Pod) int { return strings.Compare(a.Name, b.Name) })
 	p.world.Rests = p.memory.failing.Left(p.world.Now) > 0
+	p.memory.ends.See(p.world.Pods, p.world.Now)
+	p.world.Ends = p.memory.ends
 }
 
 func (p *pass) seeOne(pod *corev1.Pod) {
@@ -155,10 +157,11 @@ func (p *pass) seeOne(pod *corev1.Pod) {
 func (p *pass) ownerOf() decision.Owner {
 	o := p.owner
 	turns, _ := assignment.CountTurns(o.Annotations, o.Count)
+	reuse, _ := assignment.ReuseAfter(o.Annotations)
 	return decision.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o), Turns: turns, Evicts: evicts(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.world.Owner.Frozen,
+		Limit: limit(o), Turns: turns, ReuseAfter: reuse, Evicts: evicts(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.world.Owner.Frozen,
 	}
 }
 
@@ -222,9 +225,10 @@ func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
 	q.Published = decision.Published{
-		ID: is[receipt.IDKey], Count: is[receipt.CountKey], StartCount: is[receipt.StartCountKey], Turn: is[receipt.TurnKey], Identity: is[receipt.IdentityKey],
+		ID: is[receipt.IDKey], Count: is[receipt.CountKey], StartCount: is[receipt.StartCountKey], Turn: is[receipt.TurnKey], Number: is[receipt.NumberKey], Identity: is[receipt.IdentityKey],
 	}
 	q.OnCount = is[assignment.OnCountKey]
+	q.FirstNumber, _ = assignment.FirstNumber(is) // tellIgnored reports an invalid value
 	q.ReadsStartCount = q.ReadsStartCount || q.OnCount == assignment.OnCountRestart || q.OnCount == assignment.OnCountReplace
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Under = p.under(q, r)

@@ -39,6 +39,8 @@ type memory struct {
 
 	// counted is since when the owner has had its count. Lost: pods that restart with a new count wait again until it is stable.
 	counted counted
+	// ends is when pods have ended. Lost: each free id rests again, from then on.
+	ends decision.Ends
 
 	outside outside
 	rollout rollout

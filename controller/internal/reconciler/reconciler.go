@@ -189,6 +189,7 @@ func (p *pass) rest(ctx context.Context, d decision.Decision) {
 	}
 	p.planned(d.Plan)
 	p.metrics.observe(p.ref, d)
+	p.memory.ends.See(p.world.Pods, p.store.Clock.Now()) // also pods that end before the next look
 	p.requeue(d.After)
 	p.requeue(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {

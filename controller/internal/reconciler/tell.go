@@ -37,6 +37,7 @@ func (p *pass) tell(ctx context.Context, d decision.Decision) {
 	p.tellWaits(ctx, d.Waits)
 	p.tellFrozen(ctx)
 	p.tellCount(ctx, d.Behind)
+	p.tellRests(ctx, d.Rests)
 	for _, c := range d.Plan.Foreign {
 		if len(d.Waits) > 0 {
 			p.warn(ctx, p.owner.About(), "SlotLockedByForeignPod", c.Pod, fmt.Sprintf(
@@ -212,12 +213,32 @@ func (p *pass) tellTooLarge(ctx context.Context) {
 // tellIgnored writes an Event about invalid annotations that the user set on the owner.
 func (p *pass) tellIgnored(ctx context.Context) {
 	problems := slices.Concat(p.owner.Wish.Problems, assignment.UserProblems(p.owner.Annotations, p.owner.Count))
+	for _, q := range p.world.Pods {
+		if meta := p.metas[q.Name]; meta != nil && q.Assigned {
+			if _, problem := assignment.FirstNumber(meta.Annotations); problem != nil {
+				problems = append(problems, *problem)
+				break
+			}
+		}
+	}
 	parts := make([]string, 0, len(problems))
 	for _, problem := range problems {
 		parts = append(parts, problem.Error()+": the value is invalid and is ignored")
 	}
 	if text := strings.Join(parts, "; "); text != "" {
 		p.warn(ctx, p.owner.About(), "AnnotationIgnored", text, text)
+	}
+}
+
+// tellRests writes Events about ids that rest while pods wait for them. "explain" and "verify" read the time from the message.
+func (p *pass) tellRests(ctx context.Context, rests []decision.Rest) {
+	for _, r := range rests[:min(len(rests), mostTold)] {
+		message := fmt.Sprintf(assignment.RestsMessage, r.ID, r.Until.UTC().Format(time.RFC3339), assignment.ReuseKey)
+		if p.seldom(string(p.owner.UID), "IDRests "+message) {
+			// Event: Normal: a pod waits for an id whose last pod has ended a short time ago.
+			// Do: nothing, or shorten the annotation that the message names.
+			p.event(ctx, p.owner.About(), p.ref.Namespace, kubeevent.Normal, "IDRests", message, message)
+		}
 	}
 }
 

@@ -89,6 +89,31 @@ func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
 }
 
 // Kubernetes may end an old pod by itself, so no pod that has just come is stuck.
+func TestAMachineNumberThatMakesNoSenseIsTold(t *testing.T) {
+	for text, want := range map[string][]string{
+		"1024": nil,
+		"0":    {`AnnotationIgnored: annotation idalloc.dev/first-number: not a number from 1 to 999999999 without leading zeros: "0": the value is invalid and is ignored`},
+	} {
+		b := &board{}
+		p := b.pass(t, clock.RealClock{})
+		p.world.Pods = []decision.Pod{{Assigned: true}}
+		p.metas[""] = &podMeta{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{assignment.FirstNumberKey: text}}}
+		p.tell(t.Context(), decision.Decision{})
+		if !slices.Equal(b.events, want) {
+			t.Errorf("%s: %q, want %q", text, b.events, want)
+		}
+	}
+}
+
+func TestAnIDThatRestsIsToldOnce(t *testing.T) {
+	rests := []decision.Rest{{ID: 3, Until: time.Date(2026, 3, 1, 12, 0, 7, 0, time.UTC)}}
+	got := (&board{}).of(t, func(*store.Owner) {}, decision.Decision{Rests: rests})
+	want := []string{"IDRests: id 3 rests until 2026-03-01T12:00:07Z, because its last pod has ended a short time ago (annotation idalloc.dev/reuse-after)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestAPodForALaterControllerIsTold(t *testing.T) {
 	b := &board{}
 	p := b.pass(t, clock.RealClock{})

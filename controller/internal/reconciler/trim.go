@@ -96,7 +96,7 @@ func trimPodMeta(m *metav1.ObjectMeta) {
 	m.Labels = keep(m.Labels, receipt.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, kinds.PodIndexLabel, kinds.CompletionIndexLabel)
 	was := m.Annotations[tooLargeKey]
 	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, receipt.IdentityKey,
-		assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, kinds.CompletionIndexLabel)
+		receipt.NumberKey, assignment.FirstNumberKey, assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, kinds.CompletionIndexLabel)
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		text := m.Annotations[key]
 		cut := receipt.Kept(text)

@@ -30,7 +30,7 @@ func hostile() metav1.ObjectMeta {
 	for i := range 20_000 {
 		m.Annotations[strconv.Itoa(i)] = ""
 	}
-	for _, key := range []string{receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, assignment.OnCountKey, receipt.IdentityKey, kinds.CompletionIndexLabel, revisionKey, "other"} {
+	for _, key := range []string{receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, receipt.NumberKey, assignment.FirstNumberKey, assignment.OnCountKey, receipt.IdentityKey, kinds.CompletionIndexLabel, revisionKey, "other"} {
 		m.Annotations[key] = strings.Repeat("1", 250_000)
 	}
 	m.OwnerReferences = []metav1.OwnerReference{

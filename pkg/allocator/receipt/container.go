@@ -11,4 +11,6 @@ const (
 	IdentityKey   = "idalloc.dev/identity"
 	// TurnKey records what a pod had when its count turn began. It stays until the turn has ended.
 	TurnKey = "idalloc.dev/turn"
+	// NumberKey is the machine number of a pod that asks for one.
+	NumberKey = "idalloc.dev/number"
 )

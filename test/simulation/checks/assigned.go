@@ -50,6 +50,8 @@ func (j *Judge) checkEnvironment(p *world.Process) {
 		j.reportf(shown, "%s begins without an id", p.ID)
 	case p.File != nil && p.File.ID != p.Environment.ID:
 		j.reportf(shown, "%s has id %d in its environment and %d in its files", p.ID, p.Environment.ID, p.File.ID)
+	case p.File != nil && p.File.Number != p.Environment.Number:
+		j.reportf(shown, "%s has number %d in its environment and %d in its files", p.ID, p.Environment.Number, p.File.Number)
 	}
 }
 
@@ -149,12 +151,12 @@ func (g *progress) gated(v *server.Version) map[string]time.Duration {
 	switch {
 	case named && (id >= n || len(g.judge.lockers(id)) > 1 || len(g.judge.lockers(id)) == 1 && own.State != receipt.Locks):
 	case named:
-		out[fmt.Sprintf("is named for slot %d and stays behind its gate", id)] = opens
+		out[fmt.Sprintf("is named for slot %d and stays behind its gate", id)] = opens + g.w.Profile.ReuseAfter
 	case g.isBehind(v):
 	default:
 		for _, id := range g.free(n) {
 			if g.judge.mayHave(v, id) {
-				out[fmt.Sprintf("is behind its gate while slot %d is free", id)] = opens
+				out[fmt.Sprintf("is behind its gate while slot %d is free", id)] = opens + g.w.Profile.ReuseAfter
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	k8sclock "k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
@@ -115,6 +116,10 @@ func (w *World) SetTemplate(o object.Object, version int) {
 	if delete(in, receipt.AssignLabel); w.Profile.By[version%2] != "" {
 		in[receipt.AssignLabel] = w.Profile.By[version%2]
 	}
+	object.Need(o, "spec", "template", object.Metadata)["annotations"] = object.Object{}
+	if first := w.Profile.FirstNumbers[version%2]; first != "" {
+		object.Need(o, "spec", "template", object.Metadata, "annotations")[assignment.FirstNumberKey] = first
+	}
 }
 
 // Gate is the admission policy: a new pod that the controller takes for has the gate.
@@ -171,13 +176,13 @@ func (p *Process) read(pod object.Object) {
 	if p.working != nil && file != nil && *file != *p.working {
 		p.w.Step("heard", p.ID, strconv.Itoa(file.ID), strconv.Itoa(file.Count), strconv.FormatInt(file.Token, 10))
 		next := *file
-		next.ID = p.Environment.ID
+		next.ID, next.Number = p.Environment.ID, p.Environment.Number
 		p.working = &next
 		p.w.Witness.Look()
 	}
 }
 
-// environment is the identity with which a container starts: its id is that of the variable. It is nil if that is empty.
+// environment is the identity with which a container starts: its id and its number are those of the variables. It is nil if that is empty.
 func (p *Process) environment(pod object.Object) *identity.Identity {
 	id, err := strconv.Atoi(object.Annotation(pod, receipt.IDKey))
 	if err != nil || p.File == nil {
@@ -185,6 +190,7 @@ func (p *Process) environment(pod object.Object) *identity.Identity {
 	}
 	out := *p.File
 	out.ID = id
+	out.Number, _ = strconv.Atoi(object.Annotation(pod, receipt.NumberKey))
 	return &out
 }
 

@@ -130,7 +130,7 @@ func (w *World) createPod(v *server.Version, podName, index string) {
 	if v.Kind.Resource == object.StatefulSets {
 		podLabels["controller-revision-hash"] = strconv.Itoa(Template(v.Object))
 	}
-	annotations := object.Object{}
+	annotations := maps.Clone(object.At(v.Object, "spec", "template", object.Metadata, "annotations"))
 	if index != "" {
 		podLabels[kinds.CompletionIndexLabel], annotations[kinds.CompletionIndexLabel] = index, index
 	}
