@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -181,7 +180,7 @@ func (c *Conformance) answered(p *world.Process, r *server.Request, a server.Ans
 	if p.UID != "" {
 		c.recorder.Asks(p.UID, p.ID)
 	}
-	if r.Verb != "list" || a.Code/100 != 2 {
+	if a.Page == nil {
 		return
 	}
 	if r.Resource == object.Leases {
@@ -190,20 +189,15 @@ func (c *Conformance) answered(p *world.Process, r *server.Request, a server.Ans
 	if r.Resource != object.Pods {
 		return
 	}
-	var answer metav1.PartialObjectMetadataList
-	if json.Unmarshal(a.Body, &answer) != nil {
-		return
-	}
 	l := conformance.List{By: p.UID, Process: p.ID, Slots: strings.Contains(r.Selector(), receipt.IDLabel)}
 	if r.IsLaterPage() {
 		l.Pods = c.pages[p].Pods
 	}
-	for i := range answer.Items {
-		l.Pods = append(l.Pods, &answer.Items[i].ObjectMeta)
+	for _, v := range a.Page.Objects {
+		l.Pods = append(l.Pods, objectMeta(v))
 	}
-	l.Version, _ = strconv.ParseInt(answer.ResourceVersion, 10, 64)
-	l.Newest = l.Version == c.w.Server.Newest()
-	if c.pages[p] = l; answer.Continue == "" {
+	l.Version, l.Newest = a.Page.RV, a.Page.RV == c.w.Server.Newest()
+	if c.pages[p] = l; !a.Page.More {
 		c.recorder.Listed(l)
 	}
 }

@@ -14,6 +14,12 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
+// readReceipt is what came of reading a receipt.
+type readReceipt struct {
+	receipt receipt.Receipt
+	err     error
+}
+
 // Violation is a promise that was broken.
 type Violation struct {
 	At      time.Duration
@@ -52,6 +58,8 @@ type Judge struct {
 	told      map[string]bool
 	// users are the pods that have used each token, by UID.
 	users map[int64]string
+	// read are the receipts that were read, by the version of the pod.
+	read map[*server.Version]readReceipt
 	// written are the receipts, by pod, and changed says whose another writer changed since.
 	written map[string]*written
 	changed map[string]bool
@@ -76,7 +84,7 @@ type Judge struct {
 func New(w *world.World) *Judge {
 	j := &Judge{
 		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, told: map[string]bool{},
-		users: map[int64]string{}, written: map[string]*written{}, changed: map[string]bool{}, leaseless: map[string]bool{}, together: map[pair]time.Duration{}, parts: newParts(), says: newPublished(),
+		users: map[int64]string{}, read: map[*server.Version]readReceipt{}, written: map[string]*written{}, changed: map[string]bool{}, leaseless: map[string]bool{}, together: map[pair]time.Duration{}, parts: newParts(), says: newPublished(),
 	}
 	j.progress = newProgress(j)
 	w.Witness = j
@@ -172,11 +180,14 @@ func (j *Judge) Missf(format string, args ...any) {
 // checkStill reports a process that let go of its id in the rest, even if it took it again.
 func (j *Judge) checkStill(p *world.Process, b *identity.Identity) {
 	had, held := j.still[p]
-	if left := j.stillOn[p].Minus(worksOn(p)); held && !left.Empty() {
+	if !held {
+		return
+	}
+	if left := j.stillOn[p].Minus(worksOn(p)); !left.Empty() {
 		delete(j.stillOn, p)
 		j.reportf(moves, "%s worked on partitions %s and stopped for no reason", p.ID, left)
 	}
-	if !held || (b != nil && b.ID == had.ID && b.Token == had.Token) {
+	if b != nil && b.ID == had.ID && b.Token == had.Token {
 		return
 	}
 	delete(j.still, p)

@@ -112,7 +112,7 @@ func (g *progress) idle() map[string]time.Duration {
 	if !g.w.Profile.Divides(world.Template(owner.Object)) {
 		return nil
 	}
-	wish := assignment.DecodeWish(object.Annotations(owner.Object))
+	wish := assignment.DecodeWish(owner.Annotations())
 	now := fmt.Sprint(owner.Count(), wish, g.record.State.Slots)
 	if now != g.was {
 		g.was, g.moved = now, g.w.Now()
@@ -211,7 +211,7 @@ func (g *progress) deadNames() map[string]time.Duration {
 		}
 	}
 	for _, v := range g.w.Server.Objects(object.Leases) {
-		labels := object.Labels(v.Object) // without the owner's no pod finds it, or takes it for this owner's: those of an earlier one stay
+		labels := v.Labels() // without the owner's no pod finds it, or takes it for this owner's: those of an earlier one stay
 		id, err := strconv.Atoi(labels[receipt.IDLabel])
 		if err == nil && labels[receipt.OwnerLabel] == assignment.OwnerLabelValue(g.owner.Kind.Name+"/"+g.owner.Name) && id >= n && len(g.judge.lockers(id)) == 0 && g.anyStrict() {
 			out["has the Lease "+v.Name+" of a slot that it does not have"] = forgets + g.leaseTime()

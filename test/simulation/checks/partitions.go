@@ -48,6 +48,9 @@ func (j *Judge) lookAtPartitions() {
 	now := map[thing][]*world.Process{}
 	for _, p := range j.w.Processes {
 		works := p.Working()
+		if len(works) == 0 && len(j.parts.working[p]) == 0 {
+			continue
+		}
 		for _, k := range slices.Sorted(maps.Keys(works)) {
 			is := thing{p.Belief().Owner, k}
 			for _, other := range now[is] {
@@ -103,8 +106,11 @@ func (j *Judge) noteAlive() {
 
 // maySeemLost reports whether a planner may take a pod for lost, by a clock that is fast.
 func (j *Judge) maySeemLost(v *server.Version) bool {
+	if !object.Terminating(v.Object) || !j.receipt(v).Strict {
+		return false
+	}
 	ends, err := time.Parse(time.RFC3339, object.Text(v.Object, object.Metadata, "deletionTimestamp"))
-	return err == nil && j.receipt(v).Strict && time.Since(ends)+j.w.Profile.Skew+j.w.Profile.Ahead > -time.Second // a time without fractions
+	return err == nil && time.Since(ends)+j.w.Profile.Skew+j.w.Profile.Ahead > -time.Second // a time without fractions
 }
 
 // rowOf is what a version of the owner says about partitions, nil if it says nothing that can be read.
@@ -151,7 +157,7 @@ func (j *Judge) checkPatience(v *server.Version) {
 	if before == nil || after == nil || before.Same(after) || j.w.Serving == nil || j.mayHaveMissed(j.w.Serving) {
 		return
 	}
-	if after.Strategy == placement.NamePrimary && !assignment.DecodeWish(object.Annotations(v.Object)).HasFailoverAfter {
+	if after.Strategy == placement.NamePrimary && !assignment.DecodeWish(v.Annotations()).HasFailoverAfter {
 		return
 	}
 	slots := world.Slots(v)
@@ -320,7 +326,7 @@ func (j *Judge) targetMissing(owner *server.Version, row *assignment.Row) string
 	}
 	in := placement.Input{
 		Partitions: row.Count, Count: owner.Count(), Members: row.Members(), Owners: row.Owners,
-		Target: assignment.DecodeWish(object.Annotations(owner.Object)).Target,
+		Target: assignment.DecodeWish(owner.Annotations()).Target,
 	}
 	if target := strategy(in); !target.Equal(row.Owners) {
 		return fmt.Sprintf("%s own the partitions instead of %s", row.Owners, target)

@@ -27,7 +27,7 @@ type written struct {
 type words struct{ receipt, id, owner string }
 
 func wordsOf(v *server.Version) words {
-	labels := object.Labels(v.Object)
+	labels := v.Labels()
 	return words{object.Annotation(v.Object, receipt.Key), labels[receipt.IDLabel], labels[receipt.OwnerLabel]}
 }
 
@@ -126,7 +126,12 @@ func (j *Judge) kept(pod *server.Version) receipt.Receipt {
 
 // readReceipt reads the receipt of a pod for the owner. One that cannot be read locks, too.
 func (j *Judge) readReceipt(pod *server.Version) (receipt.Receipt, error) {
-	return receipt.Of(metaOf(pod), object.KindOf(j.w.Profile.Resource).Name+"/"+world.OwnerName)
+	is, known := j.read[pod]
+	if !known {
+		is.receipt, is.err = receipt.Of(metaOf(pod), object.KindOf(j.w.Profile.Resource).Name+"/"+world.OwnerName)
+		j.read[pod] = is
+	}
+	return is.receipt, is.err
 }
 
 // lockers are the live pods whose receipt locks the slot.
@@ -141,5 +146,5 @@ func (j *Judge) lockers(id int) (pods []*server.Version) {
 
 // metaOf is a pod's metadata as idalloc reads it.
 func metaOf(v *server.Version) *metav1.ObjectMeta {
-	return &metav1.ObjectMeta{UID: types.UID(object.UID(v.Object)), Labels: object.Labels(v.Object), Annotations: object.Annotations(v.Object)}
+	return &metav1.ObjectMeta{UID: types.UID(object.UID(v.Object)), Labels: v.Labels(), Annotations: v.Annotations()}
 }

@@ -3,7 +3,6 @@ package object
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -19,7 +18,13 @@ func appendJSON(b []byte, value any) []byte {
 			return append(b, "null"...)
 		}
 		b = append(b, '{')
-		for i, key := range slices.Sorted(maps.Keys(v)) {
+		var few [16]string // on the stack: most maps have no more
+		keys := few[:0]
+		for key := range v {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for i, key := range keys {
 			if i > 0 {
 				b = append(b, ',')
 			}

@@ -36,6 +36,8 @@ func (f Failure) body() []byte {
 type Answer struct {
 	Code int
 	Body []byte
+	// Page is what the body of a list says, nil in other answers.
+	Page *Page
 	// Stream is what a watch reads, instead of a body.
 	Stream *Stream
 	// Content is the body's type, JSON if it is empty.
@@ -43,6 +45,14 @@ type Answer struct {
 	Err     error // a broken connection, instead of an answer
 	// RetryAfter is the header of that name, none if it is empty.
 	RetryAfter string
+}
+
+// Page is a page of a list.
+type Page struct {
+	Objects []*Version
+	// RV is the moment that the list shows, and More says that there are more pages.
+	RV   int64
+	More bool
 }
 
 // Refuse is an answer that is a refusal.

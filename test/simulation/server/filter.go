@@ -23,8 +23,10 @@ func (f filter) matches(v *Version) bool {
 	if !v.Exists() {
 		return false
 	}
-	set := fields.Set{"metadata.name": v.Name, "status.phase": object.Text(v.Object, "status", "phase")}
-	return f.field.Matches(set) && f.label.Matches(k8slabels.Set(object.Labels(v.Object)))
+	if !f.label.Matches(k8slabels.Set(v.Labels())) {
+		return false
+	}
+	return f.field.Empty() || f.field.Matches(fields.Set{"metadata.name": v.Name, "status.phase": object.Text(v.Object, "status", "phase")})
 }
 
 func parseLabels(label string) (k8slabels.Selector, error) { return k8slabels.Parse(label) }

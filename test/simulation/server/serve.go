@@ -243,6 +243,7 @@ func (s *Server) list(r *Request) Answer {
 		listKind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
 	shown, more := "", ""
+	page := &Page{RV: rv}
 	objects := s.Objects(r.Resource)
 	if rv < s.rv {
 		objects = s.objectsAt(r.Resource, rv)
@@ -252,7 +253,7 @@ func (s *Server) list(r *Request) Answer {
 			continue
 		}
 		if limit == 0 {
-			more = fmt.Sprintf(`,"continue":"%d/%s"`, rv, shown)
+			more, page.More = fmt.Sprintf(`,"continue":"%d/%s"`, rv, shown), true
 			break
 		}
 		limit--
@@ -261,9 +262,10 @@ func (s *Server) list(r *Request) Answer {
 		}
 		shown = v.Name
 		b.Write(v.json(r.metadata))
+		page.Objects = append(page.Objects, v)
 	}
 	head := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s},"items":[`, listKind, apiVersion, rv, more)
-	return Answer{Code: http.StatusOK, Body: slices.Concat([]byte(head), b.Bytes(), []byte("]}"))}
+	return Answer{Code: http.StatusOK, Body: slices.Concat([]byte(head), b.Bytes(), []byte("]}")), Page: page}
 }
 
 // page tells of which moment a page of a list is, and after which name it begins. The token that continues a list

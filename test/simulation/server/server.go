@@ -26,8 +26,25 @@ type Version struct {
 	// Object is nil when it is deleted.
 	Object object.Object
 	Before *Version
-	// whole and metadata are the JSON of the object and of its metadata alone, made when they are asked for.
-	whole, metadata []byte
+	// whole and metadata are the JSON of the object and of its metadata alone, made when they are asked for, as are labels and annotations.
+	whole, metadata     []byte
+	labels, annotations map[string]string
+}
+
+// Labels are those of the object. Nobody may change the map.
+func (v *Version) Labels() map[string]string {
+	if v.labels == nil {
+		v.labels = object.Labels(v.Object)
+	}
+	return v.labels
+}
+
+// Annotations are those of the object. Nobody may change the map.
+func (v *Version) Annotations() map[string]string {
+	if v.annotations == nil {
+		v.annotations = object.Annotations(v.Object)
+	}
+	return v.annotations
 }
 
 // Count is how many pods an owner is to have.
@@ -89,6 +106,7 @@ type Server struct {
 	rv        int64
 	oldest    int64 // a watch from before it is expired; never 0, from which a watch would begin anywhere
 	current   map[string]map[string]*Version
+	names     map[string][]string   // of current, in order
 	log       map[string][]*Version // of each resource, in order
 	uids      int
 	watchers  map[string][]*Stream
@@ -113,7 +131,7 @@ type Server struct {
 // New returns a server without objects.
 func New(in Host, as Settings) *Server {
 	s := &Server{
-		host: in, Settings: as, rv: 1000, oldest: 1000, current: map[string]map[string]*Version{}, log: map[string][]*Version{}, watchers: map[string][]*Stream{},
+		host: in, Settings: as, rv: 1000, oldest: 1000, current: map[string]map[string]*Version{}, names: map[string][]string{}, log: map[string][]*Version{}, watchers: map[string][]*Stream{},
 		selectors: map[string]k8slabels.Selector{}, fields: map[string]fields.Selector{}, Refusals: map[string]bool{},
 	}
 	for _, resource := range []string{object.Pods, object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs, object.Leases} {
@@ -138,9 +156,10 @@ func (s *Server) Get(resource, name string) *Version {
 
 // Objects returns the objects of a resource as they are now, by name.
 func (s *Server) Objects(resource string) []*Version {
-	out := make([]*Version, 0, len(s.current[resource]))
-	for _, name := range slices.Sorted(maps.Keys(s.current[resource])) {
-		if v := s.current[resource][name]; v.Exists() {
+	current := s.current[resource]
+	out := make([]*Version, 0, len(current))
+	for _, name := range s.names[resource] {
+		if v := current[name]; v.Exists() {
 			out = append(out, v)
 		}
 	}
@@ -150,7 +169,7 @@ func (s *Server) Objects(resource string) []*Version {
 // objectsAt returns the objects as they were at a resourceVersion.
 func (s *Server) objectsAt(resource string, rv int64) []*Version {
 	var out []*Version
-	for _, name := range slices.Sorted(maps.Keys(s.current[resource])) {
+	for _, name := range s.names[resource] {
 		v := s.current[resource][name]
 		for v != nil && v.RV > rv {
 			v = v.Before
@@ -285,6 +304,11 @@ func (s *Server) erase(v *Version) {
 }
 
 func (s *Server) keep(v *Version) {
+	if resource := v.Kind.Resource; s.current[resource][v.Name] == nil {
+		names := s.names[resource]
+		i, _ := slices.BinarySearch(names, v.Name)
+		s.names[resource] = slices.Insert(slices.Clone(names), i, v.Name) // somebody may go through the names at this moment
+	}
 	s.current[v.Kind.Resource][v.Name] = v
 	s.log[v.Kind.Resource] = append(s.log[v.Kind.Resource], v)
 	s.host.Changed(v)

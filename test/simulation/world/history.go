@@ -9,7 +9,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
@@ -60,7 +59,7 @@ func (h *History) traceKeys(v *server.Version) {
 	if h.Trace == nil || !v.Exists() || !v.Before.Exists() {
 		return
 	}
-	now, before := object.Annotations(v.Object), object.Annotations(v.Before.Object)
+	now, before := v.Annotations(), v.Before.Annotations()
 	for _, key := range append(assignment.Keys(), receipt.Key) {
 		if now[key] != before[key] {
 			h.log(v.Name, key+" "+now[key])

@@ -190,7 +190,7 @@ func Slots(owner *server.Version) assignment.Slots { return Read(owner).State.Sl
 
 // Read is what an owner says.
 func Read(owner *server.Version) assignment.Record {
-	return assignment.Decode(object.Annotations(owner.Object))
+	return assignment.Decode(owner.Annotations())
 }
 
 // NextNumber is another number each time.
