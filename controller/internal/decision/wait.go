@@ -63,10 +63,8 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonNoGate
 	case p.Refused:
 		return ReasonRefused
-	case slices.ContainsFunc(v.d.Rests, func(r Rest) bool { return proposed && r.ID == id }):
-		return ReasonRests
 	case p.Receipt.State == receipt.Locks || proposed:
-		return ReasonTaking
+		return v.takes(id)
 	case v.d.Plan.TooLarge != nil:
 		return ReasonFull
 	case !o.Replaces || !o.Blocks && !v.evicts || !v.current(p):
@@ -83,6 +81,14 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonUnavailable
 	}
 	return ReasonRollout
+}
+
+// takes returns why a pod has not got the id that the map proposes to it.
+func (v *view) takes(id int) Reason {
+	if slices.ContainsFunc(v.d.Rests, func(r Rest) bool { return r.ID == id }) {
+		return ReasonRests
+	}
+	return ReasonTaking
 }
 
 // stuck reports whether the rolling update cannot continue by itself: no pod of an older revision hands its id over, may be removed, or ends. A lost pod does
