@@ -15,31 +15,14 @@ import (
 var command = regexp.MustCompile("^`(?:(peers|controllers|seed|mutant):)?([\\w-]+)(?:@[0-9a-f]{8,})?`$")
 
 func TestEachCommandOfTheRecordIsThere(t *testing.T) {
-	there := map[string]bool{}
-	for _, path := range []string{"test/simulation/mutants.txt", "controller/test/simulation/mutants.txt"} {
-		for _, m := range regexp.MustCompile(`(?m)^# (\S+)$`).FindAllStringSubmatch(read(t, path), -1) {
-			there["mutant:"+m[1]] = true
-		}
-	}
-	test := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err := fs.WalkDir(os.DirFS(root), ".", func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, "_test.go") {
-			for _, m := range test.FindAllStringSubmatch(read(t, path), -1) {
-				there[":"+m[1]] = true
-			}
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	who, rows := []string{"user", "reader", "simulation", "model", "fuzzer", "cluster", "benchmark", "-"}, 0
+	there, rows := played(t), 0
+	who := []string{"user", "reader", "simulation", "model", "fuzzer", "cluster", "benchmark", "-"}
 	for line := range strings.Lines(read(t, filepath.Join("docs", "figures", "found.md"))) {
-		cells := strings.Split(strings.Trim(line, "|\n"), "|")
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| symptom |") || strings.HasPrefix(line, "| ---") {
 			continue
 		}
 		rows++
+		cells := strings.Split(strings.Trim(line, "|\n"), "|")
 		if len(cells) != 4 {
 			t.Errorf("a row has %d cells, not 4: %s", len(cells), line)
 			continue
@@ -49,24 +32,43 @@ func TestEachCommandOfTheRecordIsThere(t *testing.T) {
 				t.Errorf("it is not said who found %s: %q", cells[0], by)
 			}
 		}
-		for _, word := range strings.Fields(cells[3]) {
-			m := command.FindStringSubmatch(word)
-			switch {
-			case word == "-":
-			case m == nil:
-				t.Errorf("hack/record does not read %s", word)
-			case m[1] == "mutant" || m[1] == "":
-				if !there[m[1]+":"+m[2]] {
-					t.Errorf("there is no %s", word)
-				}
-			default:
-				if _, err := strconv.ParseUint(m[2], 10, 64); err != nil {
-					t.Errorf("%s is no seed", word)
-				}
+		for word := range strings.FieldsSeq(cells[3]) {
+			if m := command.FindStringSubmatch(word); word != "-" && (m == nil || !isSeed(m) && !there[m[1]+":"+m[2]]) {
+				t.Errorf("there is no %s, or hack/record does not read it", word)
 			}
 		}
 	}
 	if rows == 0 {
 		t.Error("the record has no rows")
 	}
+}
+
+// isSeed reports whether a command plays a seed.
+func isSeed(m []string) bool {
+	_, err := strconv.ParseUint(m[2], 10, 64)
+	return err == nil && m[1] != "" && m[1] != "mutant"
+}
+
+// played returns all mutants and tests that there are, as ":name" and "mutant:name".
+func played(t *testing.T) map[string]bool {
+	t.Helper()
+	there := map[string]bool{}
+	add := func(kind, path, pattern string) {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, path), -1) {
+			there[kind+":"+m[1]] = true
+		}
+	}
+	for _, module := range []string{"", "controller"} {
+		add("mutant", filepath.Join(module, "test", "simulation", "mutants.txt"), `(?m)^# (\S+)$`)
+	}
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, "_test.go") {
+			add("", path, `(?m)^func ((?:Test|Fuzz)\w+)\(`)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return there
 }
