@@ -10,10 +10,11 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-const longHelp = `idalloc gives every replica of a ` + store.AnyKind + `
+const longHelp = `idalloc gives every replica of a ` + kinds.Any + `
 a small integer id of its own, 0 <= id < count, and keeps telling it both
 numbers. There is no server and no custom resource.
 

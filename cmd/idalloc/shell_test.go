@@ -22,7 +22,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -269,7 +269,7 @@ func TestTheLog(t *testing.T) {
 
 // The README documents the exit codes.
 func TestExitCodes(t *testing.T) {
-	forbidden := &store.ForbiddenError{Verb: "get"}
+	forbidden := &request.ForbiddenError{Verb: "get"}
 	for _, tc := range []struct {
 		err  error
 		want int

@@ -11,7 +11,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // changer is a command that changes objects, or shows what it would change.
@@ -64,7 +64,7 @@ func (c *changer) print(out io.Writer, operation string, objects []*unstructured
 	}
 	items := make([]commands.Item, 0, len(objects))
 	for _, object := range objects {
-		of := store.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+		of := kinds.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 		items = append(items, commands.Item{About: of, Data: object})
 	}
 	return c.Items(out, !c.Is("yaml"), items...)

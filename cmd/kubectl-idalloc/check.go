@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 func newCheck(g *global) *cobra.Command {
@@ -66,7 +66,7 @@ func runCheck(cmd *cobra.Command, g *global, out *commands.Output) error {
 
 func printCheck(to io.Writer, rows []check.Row, out *commands.Output) error {
 	if !out.ForPeople() {
-		return out.Items(to, false, commands.Item{About: store.Ref{APIVersion: "idalloc.dev/v1", Kind: "Check", Name: "cluster"}, Kind: "Check", Data: map[string]any{"rows": rows}})
+		return out.Items(to, false, commands.Item{About: kinds.Ref{APIVersion: "idalloc.dev/v1", Kind: "Check", Name: "cluster"}, Kind: "Check", Data: map[string]any{"rows": rows}})
 	}
 	cells := make([][]string, 0, len(rows))
 	for _, r := range rows {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -19,12 +20,12 @@ import (
 const completionTime = 5 * time.Second
 
 // finder returns workloads of some kinds.
-type finder func(ctx context.Context, s *store.Store, namespace string, kinds ...string) ([]store.Ref, error)
+type finder func(ctx context.Context, s *store.Store, namespace string, of ...string) ([]kinds.Ref, error)
 
 // completeUsers completes workloads that use idalloc.
 func (g *global) completeUsers(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	return g.complete(cmd, args, word, func(ctx context.Context, s *store.Store, namespace string, kinds ...string) ([]store.Ref, error) {
-		return inspect.Workloads(ctx, s, namespace, "", kinds...)
+	return g.complete(cmd, args, word, func(ctx context.Context, s *store.Store, namespace string, of ...string) ([]kinds.Ref, error) {
+		return inspect.Workloads(ctx, s, namespace, "", of...)
 	})
 }
 
@@ -52,7 +53,7 @@ func (g *global) complete(cmd *cobra.Command, args []string, word string, find f
 	if kind == "" {
 		kind = args[0]
 	}
-	of, err := store.ParseRef(kind+"/any", "")
+	of, err := kinds.ParseRef(kind+"/any", "")
 	s, namespace, cerr := g.connect()
 	if err != nil || cerr != nil {
 		return nil, none

@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/enable"
 	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -73,7 +74,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if err != nil {
 		return err
 	}
-	owner, err := s.Get(ctx, ref)
+	owner, err := s.GetOwner(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Uns
 	gvk := o.GroupVersionKind()
 	resource := map[string]string{"ServiceAccount": "serviceaccounts", "Role": "roles", "RoleBinding": "rolebindings"}[gvk.Kind]
 	if resource == "" {
-		ref, ok := store.NewRef(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
+		ref, ok := kinds.NewRef(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
 		if !ok {
 			return nil, errors.New("this kind is not applied")
 		}

@@ -9,13 +9,13 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 func newExplain(g *global) *cobra.Command {
 	var (
-		o     *commands.Output
-		kinds []string
+		o       *commands.Output
+		further []string
 	)
 	cmd := &cobra.Command{
 		Use:   "explain POD",
@@ -37,19 +37,19 @@ permissions of its service account, as far as you may. It changes nothing.`,
 			if err != nil {
 				return err
 			}
-			e, err := inspect.Explain(cmd.Context(), s, namespace, pod, kinds...)
+			e, err := inspect.Explain(cmd.Context(), s, namespace, pod, further...)
 			if err != nil {
 				return err
 			}
 			if !o.ForPeople() {
-				of := store.Ref{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: pod}
+				of := kinds.Ref{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: pod}
 				return o.Items(cmd.OutOrStdout(), false, commands.Item{About: of, Kind: "Explanation", Data: e})
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), e.Text())
 			return err
 		},
 	}
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "further kinds, as of idalloc-controller")
+	cmd.Flags().StringSliceVar(&further, "kind", nil, "further kinds, as of idalloc-controller")
 	o = commands.NewOutput(cmd, formats())
 	return cmd
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // lister lists workloads.
@@ -65,7 +66,7 @@ func (l *lister) list(ctx context.Context, t commands.Targets, o *commands.Outpu
 	items, rows := make([]commands.Item, 0, len(refs)), make([][]string, 0, len(refs))
 	for _, ref := range refs {
 		v, err := inspect.Read(ctx, s, ref)
-		if errors.Is(err, store.ErrGone) {
+		if errors.Is(err, request.ErrGone) {
 			continue
 		}
 		if err != nil {
@@ -101,7 +102,7 @@ func (l *lister) list(ctx context.Context, t commands.Targets, o *commands.Outpu
 }
 
 // summary returns a workload's row of the list.
-func summary(ref store.Ref, v inspect.View) []string {
+func summary(ref kinds.Ref, v inspect.View) []string {
 	held, changing, dead := 0, 0, 0
 	for _, s := range v.Slots {
 		switch s.State {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 func shown() inspect.View {
@@ -22,8 +22,8 @@ func shown() inspect.View {
 	}}
 }
 
-func ref() store.Ref {
-	return store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"}
+func ref() kinds.Ref {
+	return kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: "shop", Name: "worker"}
 }
 
 // printed prints what get has for programs.

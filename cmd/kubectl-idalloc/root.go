@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/sanitise"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -67,7 +68,7 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 }
 
 // one connects, and returns the one workload that args name.
-func (g *global) one(args []string) (*store.Store, store.Ref, error) {
+func (g *global) one(args []string) (*store.Store, kinds.Ref, error) {
 	ref, err := commands.One(args)
 	if err != nil {
 		return nil, ref, err

@@ -20,7 +20,9 @@ import (
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/internal/sanitise"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 type topper struct {
@@ -96,13 +98,13 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		if ctx.Err() != nil {
 			return nil // a signal ends the command; that is no error
 		}
-		if err != nil && !store.Temporary(err) {
+		if err != nil && !request.Temporary(err) {
 			return err
 		}
 		if err == nil {
 			err = show(t.clock.Now(), scenes)
 		}
-		if err != nil && !store.Temporary(err) {
+		if err != nil && !request.Temporary(err) {
 			return err
 		}
 		select {
@@ -116,7 +118,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 
 // scene is the state of a workload at one moment.
 type scene struct {
-	ref        store.Ref
+	ref        kinds.Ref
 	slots      inspect.View
 	partitions inspect.PartitionView
 }
@@ -138,7 +140,7 @@ func look(ctx context.Context, s *store.Store, namespace, selector string, named
 			partitions, err = inspect.ReadPartitions(ctx, s, ref)
 		}
 		switch {
-		case errors.Is(err, store.ErrGone) && len(named.Refs) == 0:
+		case errors.Is(err, request.ErrGone) && len(named.Refs) == 0:
 		case err != nil:
 			return nil, err
 		default:

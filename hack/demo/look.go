@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -61,7 +61,7 @@ func (o *observer) look(ctx context.Context) (frame, error) {
 	for i := range list.Items {
 		pod := &list.Items[i]
 		r := row{id: nothing, state: "starts", says: o.says(pod)}
-		if id, has := pod.Annotations[store.IDKey]; has {
+		if id, has := pod.Annotations[receipt.IDKey]; has {
 			r.id = id
 		}
 		switch {

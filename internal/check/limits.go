@@ -15,6 +15,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // PolicyPasses returns a sentence if the policies exist, but a change that they forbid passes a dry run in the name of the pod: then they do not limit the
@@ -63,11 +64,11 @@ func WriteRefused(ctx context.Context, s *store.Store, pod Pod, byController boo
 	if err == nil {
 		err = dryRun(ctx, as, pod.Namespace, o, nothing)
 	}
-	if store.ByRBAC(err) {
+	if request.ByRBAC(err) {
 		err = dryRun(ctx, s, pod.Namespace, o, nothing)
 	}
 	var status apierrors.APIStatus
-	if store.ByRBAC(err) || !isRefused(err) || !errors.As(err, &status) {
+	if request.ByRBAC(err) || !isRefused(err) || !errors.As(err, &status) {
 		return ""
 	}
 	return status.Status().Message

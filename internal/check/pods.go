@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -88,7 +89,7 @@ func (c *checker) try(ctx context.Context, label, value string) (*unstructured.U
 	}}
 	pod.SetGenerateName("idalloc-check-")
 	pod.SetLabels(map[string]string{label: value})
-	pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: store.ReplicaSet, Name: "idalloc-check", UID: "00000000-0000-0000-0000-000000000000", Controller: &yes}})
+	pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kinds.ReplicaSet, Name: "idalloc-check", UID: "00000000-0000-0000-0000-000000000000", Controller: &yes}})
 	return c.Dynamic.Resource(store.Pods).Namespace(c.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 

@@ -10,7 +10,7 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // ServerVersion returns the version of the API server. The discovery client would double the size of this program.
@@ -23,13 +23,13 @@ func ServerVersion(ctx context.Context, config *rest.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, request.Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), nil)
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), nil)
 	if err != nil {
 		return "", err
 	}
-	answer, err := client.Do(request)
+	answer, err := client.Do(asked)
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Exit codes; docs/contract.md documents them.
@@ -59,7 +59,7 @@ func ExitCode(err error) int {
 		return ExitDone
 	case errors.As(err, new(UsageError)):
 		return ExitUsage
-	case errors.As(err, new(*store.ForbiddenError)):
+	case errors.As(err, new(*request.ForbiddenError)):
 		return ExitForbidden
 	}
 	return ExitError

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Program holds what differs between the programs with these commands.
@@ -31,7 +33,7 @@ type Program struct {
 
 // Targets holds what the arguments of a command name: workloads or kinds. If both are empty, all kinds are meant. The workloads have no namespace yet.
 type Targets struct {
-	Refs  []store.Ref
+	Refs  []kinds.Ref
 	Kinds []string
 }
 
@@ -40,12 +42,12 @@ func ParseTargets(args []string) (t Targets, err error) {
 	if len(args) == 0 {
 		return t, nil
 	}
-	if _, err := store.ParseRef(args[0]+"/any", ""); err != nil && len(args) == 1 && !strings.ContainsAny(args[0], "/,") {
+	if _, err := kinds.ParseRef(args[0]+"/any", ""); err != nil && len(args) == 1 && !strings.ContainsAny(args[0], "/,") {
 		return t, cli.Usagef("%s is not KIND/NAME: write for example deployment/%s", args[0], args[0])
 	}
 	if !strings.Contains(args[0], "/") {
 		for word := range strings.SplitSeq(args[0], ",") {
-			of, err := store.ParseRef(word+"/any", "")
+			of, err := kinds.ParseRef(word+"/any", "")
 			if err != nil {
 				return t, cli.Usage(err)
 			}
@@ -60,7 +62,7 @@ func ParseTargets(args []string) (t Targets, err error) {
 		}
 	}
 	for _, arg := range args {
-		ref, err := store.ParseRef(arg, "")
+		ref, err := kinds.ParseRef(arg, "")
 		if err != nil {
 			return t, cli.Usage(err)
 		}
@@ -70,19 +72,19 @@ func ParseTargets(args []string) (t Targets, err error) {
 }
 
 // One reads arguments that name one workload. The error is a cli.UsageError.
-func One(args []string) (store.Ref, error) {
+func One(args []string) (kinds.Ref, error) {
 	t, err := ParseTargets(args)
 	if err == nil && len(t.Refs) != 1 {
 		err = cli.Usagef("name one workload: KIND/NAME, for example deployment/worker")
 	}
 	if err != nil {
-		return store.Ref{}, err
+		return kinds.Ref{}, err
 	}
 	return t.Refs[0], nil
 }
 
 // connect returns a Store, and the one workload that args name. Its kind may also be one of further.
-func (p Program) connect(ctx context.Context, args []string, further ...string) (*store.Store, store.Ref, error) {
+func (p Program) connect(ctx context.Context, args []string, further ...string) (*store.Store, kinds.Ref, error) {
 	ref, wrong := One(args)
 	if wrong != nil && (len(args) != 1 || len(further) == 0) {
 		return nil, ref, wrong
@@ -91,11 +93,11 @@ func (p Program) connect(ctx context.Context, args []string, further ...string) 
 	if ref.Namespace = namespace; err != nil || wrong == nil {
 		return s, ref, err
 	}
-	kinds, err := s.Further(ctx, further...)
+	all, err := s.Further(ctx, further...)
 	if err != nil {
 		return s, ref, err
 	}
-	ref, ok := store.ParseFurther(args[0], namespace, kinds...)
+	ref, ok := all.Parse(args[0], namespace)
 	if !ok {
 		return s, ref, wrong
 	}
@@ -115,7 +117,7 @@ func (p Program) command(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 			return err
 		}
 		err = run(cmd, args, out, log)
-		if errors.Is(err, store.ErrGone) {
+		if errors.Is(err, request.ErrGone) {
 			err = fmt.Errorf("%w: check the kind, the name and the namespace (-n)", err)
 		}
 		return err

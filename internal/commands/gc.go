@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
@@ -62,7 +62,7 @@ type victim struct {
 	Reason string `json:"reason"`
 }
 
-func sweepOf(ref store.Ref, result gc.Result, dryRun bool) sweep {
+func sweepOf(ref kinds.Ref, result gc.Result, dryRun bool) sweep {
 	s := sweep{Owner: ref.String(), Namespace: ref.Namespace, DryRun: dryRun, Freed: []victim{}, Restored: result.Restored, Leases: result.Leases}
 	for _, v := range result.Victims {
 		s.Freed = append(s.Freed, victim{v.ID, v.Pod, v.Reason})

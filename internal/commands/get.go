@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -80,7 +81,7 @@ func (g *getter) run(ctx context.Context, args []string, out, errs io.Writer) er
 type sight[V any] struct {
 	kind    string
 	columns inspect.Columns
-	read    func(context.Context, *store.Store, store.Ref) (V, error)
+	read    func(context.Context, *store.Store, kinds.Ref) (V, error)
 	rows    func(V, time.Time) [][]string
 	remarks func(V) []string
 	// none explains why a workload has no rows.
@@ -100,7 +101,7 @@ func partitions() sight[inspect.PartitionView] {
 }
 
 // show prints workloads. With --watch it prints the workload again at every change.
-func show[V any](ctx context.Context, g *getter, s *store.Store, refs []store.Ref, by sight[V], out, errs io.Writer) error {
+func show[V any](ctx context.Context, g *getter, s *store.Store, refs []kinds.Ref, by sight[V], out, errs io.Writer) error {
 	views := make([]V, 0, len(refs))
 	for _, ref := range refs {
 		v, err := by.read(ctx, s, ref)
@@ -137,7 +138,7 @@ func show[V any](ctx context.Context, g *getter, s *store.Store, refs []store.Re
 }
 
 // print prints what was read of the workloads. Ages are relative to now.
-func (by sight[V]) print(w io.Writer, o *Output, refs []store.Ref, views []V, now time.Time) error {
+func (by sight[V]) print(w io.Writer, o *Output, refs []kinds.Ref, views []V, now time.Time) error {
 	if !o.ForPeople() {
 		items := make([]Item, 0, len(refs))
 		for k, ref := range refs {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // Formats for people. table prints sentences if there are no rows.
@@ -38,7 +38,7 @@ type Printer func(w io.Writer, list bool, items ...Item) error
 
 // Item is something to print, and its workload.
 type Item struct {
-	About store.Ref
+	About kinds.Ref
 	Kind  string
 	Data  any
 }
@@ -105,6 +105,6 @@ func (o *Output) Table(w io.Writer, columns inspect.Columns, rows [][]string) er
 }
 
 // NameOf returns a workload's name as kubectl prints it: deployment.apps/worker.
-func NameOf(ref store.Ref) string {
+func NameOf(ref kinds.Ref) string {
 	return fmt.Sprintf("%s.%s/%s", strings.ToLower(ref.Kind), ref.GVR().Group, ref.Name)
 }

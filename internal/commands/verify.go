@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -71,7 +72,7 @@ func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.
 }
 
 // remark warns on errs if the admission policies are missing or do not apply. That is not about the workload, so it is no warning of the report.
-func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) error {
+func remark(ctx context.Context, s *store.Store, ref kinds.Ref, errs io.Writer) error {
 	missing := check.PolicyMissing(ctx, s)
 	if missing == "" {
 		missing = passes(ctx, s, ref)
@@ -84,7 +85,7 @@ func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) 
 }
 
 // passes explains that the policies do not limit one of the workload's pods. It returns "" if they do, and after an error.
-func passes(ctx context.Context, s *store.Store, ref store.Ref) string {
+func passes(ctx context.Context, s *store.Store, ref kinds.Ref) string {
 	receipts, _, err := s.Receipts(ctx, ref, store.Sought{})
 	if err != nil || len(receipts) == 0 {
 		return ""
@@ -96,7 +97,7 @@ func passes(ctx context.Context, s *store.Store, ref store.Ref) string {
 	return check.PolicyPasses(ctx, s, pod)
 }
 
-func (v *verifier) verdict(ref store.Ref, report inspect.Report) error {
+func (v *verifier) verdict(ref kinds.Ref, report inspect.Report) error {
 	switch {
 	case !report.OK:
 		// Error: exit code 1: `verify` has found something. The findings are on standard output.

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // NewVersion returns a program's command version.
@@ -21,7 +21,7 @@ func NewVersion(program, version string, formats Formats) *cobra.Command {
 			return err
 		}
 		data := map[string]string{"version": version, "goVersion": runtime.Version(), "platform": platform}
-		return out.Items(cmd.OutOrStdout(), false, Item{store.Ref{APIVersion: "idalloc.dev/v1", Kind: "Version", Name: program}, "Version", data})
+		return out.Items(cmd.OutOrStdout(), false, Item{kinds.Ref{APIVersion: "idalloc.dev/v1", Kind: "Version", Name: program}, "Version", data})
 	}
 	return cmd
 }

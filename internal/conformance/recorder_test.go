@@ -37,7 +37,7 @@ func (r *recording) pod(text string, labels bool, w conformance.Write) *metav1.O
 	if labels {
 		m.Labels = map[string]string{receipt.OwnerLabel: "deployment.worker", receipt.IDLabel: "0"}
 	}
-	r.Recorder.Pod(m, w)
+	r.Pod(m, w)
 	return m
 }
 
@@ -96,7 +96,7 @@ func TestAPodKeepsItsTokenAfterItsLockWasHidden(t *testing.T) {
 	}
 	w := own(lockOf("b", "two"))
 	w.Process = "2"
-	r.Recorder.Pod(other, w)
+	r.Pod(other, w)
 	r.Listed(conformance.List{By: "b", Process: "2", Version: 100, Newest: true, Pods: []*metav1.ObjectMeta{other}})
 	r.Works("b", map[string]int64{id: 100}, 0)
 	r.Works("b", nil, 0)

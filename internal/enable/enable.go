@@ -13,7 +13,8 @@ import (
 
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // FieldManager is the field manager with which Plan's objects are applied.
@@ -43,7 +44,7 @@ type Options struct {
 func (o Options) agent() bool { return o.By == inject.ByAgent }
 
 // For returns the plan for a workload. whole is the workload as read from the API server.
-func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, error) {
+func For(ref kinds.Ref, whole *unstructured.Unstructured, o Options) (Plan, error) {
 	name := accountName(ref)
 	template, found, err := unstructured.NestedMap(whole.Object, "spec", "template")
 	if !found { // also after an error
@@ -89,7 +90,7 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 			p.Notes = append(p.Notes, fmt.Sprintf("let the pods plan: remove label %s: %s from the pod template", inject.AssignLabel, inject.ByAgent))
 		}
 	case labels[inject.Label] == "true" && cmp.Or(own, asked) != "" && marked:
-	case ref.Is(store.Job):
+	case ref.Is(kinds.Job):
 		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s and annotation %s: %s in its template", asks(o), inject.AccountKey, account))
 	default:
 		if p.Objects = append(p.Objects, marks(ref, own, account, o)); !marked && !o.agent() { // the API server removes the label if this command set it
@@ -101,8 +102,8 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 
 // accountName returns the name of the account and the Role that For makes. It contains the kind, except for Deployments, because workloads of several kinds may
 // have the same name.
-func accountName(ref store.Ref) string {
-	if ref.Is(store.Deployment) {
+func accountName(ref kinds.Ref) string {
+	if ref.Is(kinds.Deployment) {
 		return ref.Name + "-idalloc"
 	}
 	return ref.Name + "-" + strings.ToLower(ref.Kind) + "-idalloc"
@@ -131,7 +132,7 @@ func runs(template map[string]any) bool {
 }
 
 // marks returns the patch of the workload that brings the sidecar.
-func marks(ref store.Ref, own, account string, o Options) *unstructured.Unstructured {
+func marks(ref kinds.Ref, own, account string, o Options) *unstructured.Unstructured {
 	labels := map[string]any{inject.Label: "true"}
 	if o.agent() {
 		labels[inject.AssignLabel] = inject.ByAgent
@@ -150,7 +151,7 @@ func serviceAccount(namespace, name string) *unstructured.Unstructured {
 }
 
 // role returns a Role for the pods, with the permissions of config/base or config/agent and, for strict mode, of config/strict.
-func role(ref store.Ref, name string, o Options) *unstructured.Unstructured {
+func role(ref kinds.Ref, name string, o Options) *unstructured.Unstructured {
 	var rules []any
 	if !o.agent() {
 		rules = append(rules, rule(ref.GVR().Group, ref.GVR().Resource, ref.Name, "get", "list", "watch", "patch"))
@@ -168,7 +169,7 @@ func role(ref store.Ref, name string, o Options) *unstructured.Unstructured {
 		rules = append(rules, rule("idalloc.dev", "slots", label, "lock"))
 	}
 	if o.Strict {
-		leases := store.Leases
+		leases := slotlease.Resource
 		rules = append(rules, rule(leases.Group, leases.Resource, "", "get", "list", "watch", "create", "update", "delete"))
 	}
 	return object(rbac+"/v1", "Role", ref.Namespace, name, labels(), map[string]any{"rules": rules})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 const (
@@ -23,9 +23,9 @@ const (
 	account = "worker-idalloc"
 )
 
-func worker(t *testing.T, kind, template string) (store.Ref, *unstructured.Unstructured) {
+func worker(t *testing.T, kind, template string) (kinds.Ref, *unstructured.Unstructured) {
 	t.Helper()
-	ref, err := store.ParseRef(kind+"/worker", "shop")
+	ref, err := kinds.ParseRef(kind+"/worker", "shop")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,37 +57,37 @@ func TestWhatIsApplied(t *testing.T) {
 		want           []string
 		account, says  string
 	}{
-		"a plain Deployment":          {deploy, "spec: {}", Options{}, []string{makes, "Role", binds, store.Deployment}, account, ""},
+		"a plain Deployment":          {deploy, "spec: {}", Options{}, []string{makes, "Role", binds, kinds.Deployment}, account, ""},
 		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{makes, "Role", binds, "StatefulSet"}, "worker-statefulset-idalloc", ""},
-		"an account of its own":       {deploy, "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, store.Deployment}, "shop", ""},
-		"an account by annotation":    {deploy, "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, store.Deployment}, "ids", ""},
-		"it has the label alone":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{makes, "Role", binds, store.Deployment}, account, ""},
+		"an account of its own":       {deploy, "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, kinds.Deployment}, "shop", ""},
+		"an account by annotation":    {deploy, "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, kinds.Deployment}, "ids", ""},
+		"it has the label alone":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{makes, "Role", binds, kinds.Deployment}, account, ""},
 		"the label and an account":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
 		"the sidecar and no account":  {deploy, "spec: {containers: [{name: idalloc}]}", Options{}, []string{makes, "Role", binds}, account, "serviceAccountName: worker-idalloc"},
 		"a Job with the marks":        {"job", `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{}, []string{"Role", binds}, "ids", ""},
 		"only the account, marked":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{AccountOnly: true}, []string{"Role", binds}, "ids", "serviceAccountName: ids"},
 		"it has the sidecar":          {deploy, "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
 		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{makes, "Role", binds}, "worker-job-idalloc", "cannot be changed"},
-		"agents":                      {deploy, "spec: {}", Options{By: inject.ByAgent}, []string{makes, "Role", binds, store.Deployment}, account, ""},
-		"a peer to be an agent":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{By: inject.ByAgent}, []string{"Role", binds, store.Deployment}, "shop", ""},
+		"agents":                      {deploy, "spec: {}", Options{By: inject.ByAgent}, []string{makes, "Role", binds, kinds.Deployment}, account, ""},
+		"a peer to be an agent":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{By: inject.ByAgent}, []string{"Role", binds, kinds.Deployment}, "shop", ""},
 		"an agent by its labels":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
 		"a program that is no agent":  {deploy, "spec: {serviceAccountName: shop, containers: [{name: idalloc}]}", Options{By: inject.ByAgent}, []string{"Role", binds}, "shop", "set label idalloc.dev/assign: agent in the pod template"},
 		"a Job of agents":             {"job", "spec: {}", Options{By: inject.ByAgent}, []string{makes, "Role", binds}, "worker-job-idalloc", `idalloc.dev/inject: "true", label idalloc.dev/assign: agent and annotation`},
-		"an agent to be a peer":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`, Options{By: inject.BySidecar}, []string{"Role", binds, store.Deployment}, "shop", "if you set label idalloc.dev/assign: agent yourself, remove it"},
+		"an agent to be a peer":       {deploy, `metadata: {labels: {idalloc.dev/inject: "true", idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop}`, Options{By: inject.BySidecar}, []string{"Role", binds, kinds.Deployment}, "shop", "if you set label idalloc.dev/assign: agent yourself, remove it"},
 		"an agent to plan itself":     {deploy, "metadata: {labels: {idalloc.dev/assign: agent}}, spec: {serviceAccountName: shop, containers: [{name: idalloc}]}", Options{By: inject.BySidecar}, []string{"Role", binds}, "shop", "remove label idalloc.dev/assign: agent from the pod template"},
 		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{makes, "Role", binds}, account, "serviceAccountName: worker-idalloc"},
 	} {
 		ref, whole := worker(t, tc.kind, tc.template)
 		p, err := For(ref, whole, tc.options)
-		kinds := make([]string, 0, len(p.Objects))
+		made := make([]string, 0, len(p.Objects))
 		for _, o := range p.Objects {
-			kinds = append(kinds, o.GetKind())
+			made = append(made, o.GetKind())
 			if subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects"); len(subjects) > 0 && !strings.Contains(fmt.Sprint(subjects), "name:"+tc.account+" ") {
 				t.Errorf("%s: the Role is bound to %v", name, subjects)
 			}
 		}
-		if err != nil || !reflect.DeepEqual(kinds, tc.want) || !strings.Contains(strings.Join(p.Notes, "\n"), tc.says) || (len(p.Notes) > 0) != (tc.says != "") {
-			t.Errorf("%s: %v %v %v", name, err, kinds, p.Notes)
+		if err != nil || !reflect.DeepEqual(made, tc.want) || !strings.Contains(strings.Join(p.Notes, "\n"), tc.says) || (len(p.Notes) > 0) != (tc.says != "") {
+			t.Errorf("%s: %v %v %v", name, err, made, p.Notes)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestTheMarks(t *testing.T) {
 		}
 		last := p.Objects[len(p.Objects)-1]
 		meta, _, err := unstructured.NestedMap(last.Object, "spec", "template", "metadata")
-		if err != nil || last.GetKind() != store.Deployment || last.GetName() != "worker" || fmt.Sprint(meta) != tc.want {
+		if err != nil || last.GetKind() != kinds.Deployment || last.GetName() != "worker" || fmt.Sprint(meta) != tc.want {
 			t.Errorf("%s: %s gets %v, %v, want %s", name, last.GetName(), meta, err, tc.want)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/idalloc/idalloc/internal/inject"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // Release returns a plan with the workload whose pod template no longer asks for ids, and what is left to do. The plan has no object if the template asks for
 // none. whole is the workload as read from the API server.
-func Release(ref store.Ref, whole *unstructured.Unstructured) (Plan, error) {
+func Release(ref kinds.Ref, whole *unstructured.Unstructured) (Plan, error) {
 	after := whole.DeepCopy()
 	template, found, err := unstructured.NestedFieldNoCopy(after.Object, "spec", "template")
 	t, isMap := template.(map[string]any)
@@ -29,7 +29,7 @@ func Release(ref store.Ref, whole *unstructured.Unstructured) (Plan, error) {
 	if !inject.Release(t) {
 		return Plan{Notes: []string{fmt.Sprintf("the pod template of %s in namespace %s asks for no id: nothing is changed", ref, ref.Namespace)}}, nil
 	}
-	if ref.Is(store.Job) {
+	if ref.Is(kinds.Job) {
 		return Plan{}, fmt.Errorf("%s in namespace %s: a Job's pod template cannot be changed: delete the Job, and create it without label %s or %s", ref, ref.Namespace, inject.AssignLabel, inject.Label)
 	}
 	p := Plan{Objects: []*unstructured.Unstructured{after}, Notes: []string{"take the same out of the manifest that you apply, or the next apply brings it back"}}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/idalloc/idalloc/internal/inject"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // own has of everything one that is not idalloc's.
@@ -29,7 +29,7 @@ spec:
 `
 
 func TestReleaseIsTheInverseOfInject(t *testing.T) {
-	ref := store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"}
+	ref := kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: "shop", Name: "worker"}
 	injected, workloads, err := inject.Stream(own, inject.Options{All: true, By: inject.ByController})
 	if err != nil || len(workloads) != 1 {
 		t.Fatal(workloads, err)
@@ -77,7 +77,7 @@ func TestReleaseOfOtherWays(t *testing.T) {
 			t.Errorf("%s: %v: %s", name, err, notes)
 		}
 	}
-	if p, err := Release(store.Ref{Kind: store.Deployment, Name: "worker"}, &unstructured.Unstructured{Object: map[string]any{}}); err == nil || p.Objects != nil {
+	if p, err := Release(kinds.Ref{Kind: kinds.Deployment, Name: "worker"}, &unstructured.Unstructured{Object: map[string]any{}}); err == nil || p.Objects != nil {
 		t.Errorf("without a template: %v, %v", p, err)
 	}
 }

@@ -34,6 +34,9 @@ const (
 	idDir      = "/var/run/idalloc"
 	idField    = "metadata.annotations['idalloc.dev/id']"
 	countField = "metadata.annotations['idalloc.dev/start-count']"
+
+	numberEnv   = "IDALLOC_NUMBER"
+	numberField = "metadata.annotations['idalloc.dev/number']"
 )
 
 // assignParts is what is added to a pod. The policy of config/assign adds the same.
@@ -48,7 +51,7 @@ func (w *workload) assign(image string, keeps bool) (changed bool, err error) {
 	if list(spec, "containers") == nil {
 		return false, errNoContainers
 	}
-	if err := errors.Join(checkAssigned(w.template, spec), w.checkCount(spec)); err != nil {
+	if err := errors.Join(checkAssigned(w.template, spec), w.checkCount(spec), w.checkNumber()); err != nil {
 		return false, err
 	}
 	var root yaml.Node
@@ -57,13 +60,19 @@ func (w *workload) assign(image string, keeps bool) (changed bool, err error) {
 	}
 	all := root.Content[0]
 	p := pod{spec: spec, keeps: keeps}
+	env := elements(list(all, "env"))
+	if w.number() != nil {
+		env = append(env, descend(all, "number", "env"))
+		files := list(descend(all, "volume", "downwardAPI"), "items")
+		files.Content = append(files.Content, descend(all, "number", "file"))
+	}
 	p.set(spec, "schedulingGates", "name", field(all, "gate"), -1)
 	p.set(spec, "volumes", "name", field(all, "volume"), -1)
 	if w.onCount() == assignment.OnCountRestart {
 		p.watch(all, cmp.Or(value(w.template, "metadata", "annotations", imageKey), image))
 	}
 	for _, c := range containers(spec) {
-		p.variables(c, elements(list(all, "env")))
+		p.variables(c, env)
 		p.set(c, "volumeMounts", "mountPath", clone(field(all, "mount")), -1)
 	}
 	return w.mark(AssignLabel, ByController) || p.changed, nil
@@ -102,6 +111,21 @@ func (w *workload) checkCount(spec *yaml.Node) error {
 	}
 	if slices.ContainsFunc(containers(spec), func(c *yaml.Node) bool { return value(c, "name") == assignment.CountWatcher }) {
 		return fmt.Errorf("container %s would restart all pods at once: remove it, or set annotation %s to %q", assignment.CountWatcher, assignment.OnCountKey, assignment.OnCountRestart)
+	}
+	return nil
+}
+
+// number returns the first machine number that the template asks for, or nil.
+func (w *workload) number() *yaml.Node {
+	return field(descend(w.template, "metadata", "annotations"), assignment.FirstNumberKey)
+}
+
+// checkNumber explains why the template's first machine number is invalid, or returns nil.
+func (w *workload) checkNumber() error {
+	if n := w.number(); n != nil {
+		if _, problem := assignment.FirstNumber(map[string]string{assignment.FirstNumberKey: n.Value}); problem != nil {
+			return fmt.Errorf("annotation %s is %q: use a number from 1 to %d, or remove it", assignment.FirstNumberKey, n.Value, receipt.MaxFirst)
+		}
 	}
 	return nil
 }

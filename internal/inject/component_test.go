@@ -132,6 +132,18 @@ func TestTheGatedComponentMakesWhatInjectMakes(t *testing.T) {
 			t.Errorf("%s: the component that restarts makes\n%s\nand inject\n%s", kind, got, want)
 		}
 	}
+	const numbered = "metadata: {labels: {app: w}, annotations: {idalloc.dev/first-number: '1024'}}"
+	for _, kind := range []string{deployment, "apps/v1\nkind: StatefulSet", "batch/v1\nkind: Job"} {
+		manifests := strings.ReplaceAll(template(kind, two), "metadata: {labels: {app: w}}", numbered)
+		injected, _, err := inject.Stream(manifests, inject.Options{All: true, By: inject.ByController})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := kustomize(t, injected), kustomize(t, manifests, "gated", "gated/number")
+		if got != want || strings.Count(got, "idalloc.dev/number") != 3 {
+			t.Errorf("%s: the component of machine numbers makes\n%s\nand inject\n%s", kind, got, want)
+		}
+	}
 	if got := kustomize(t, template(unlike, two), component...); strings.Contains(got, "idalloc") {
 		t.Errorf("a DaemonSet becomes\n%s", got)
 	}

@@ -21,7 +21,7 @@ func Release(template map[string]any) (changed bool) {
 	labels, _ := meta["labels"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
 	out(labels, AssignLabel, Label)
-	out(annotations, AccountKey, assignment.OnCountKey)
+	out(annotations, AccountKey, assignment.OnCountKey, assignment.FirstNumberKey)
 
 	spec, _ := template["spec"].(map[string]any)
 	without := func(in map[string]any, key string, drop func(map[string]any) bool) (dropped bool) {
@@ -52,7 +52,8 @@ func Release(template map[string]any) (changed bool) {
 			without(c, "env", func(e map[string]any) bool {
 				from, _ := e["valueFrom"].(map[string]any)
 				field, _ := from["fieldRef"].(map[string]any)
-				return e["name"] == idEnv && field["fieldPath"] == idField || e["name"] == countEnv && field["fieldPath"] == countField
+				return e["name"] == idEnv && field["fieldPath"] == idField || e["name"] == countEnv && field["fieldPath"] == countField ||
+					e["name"] == numberEnv && field["fieldPath"] == numberField
 			})
 			if files {
 				without(c, "volumeMounts", func(m map[string]any) bool { return m["name"] == idVolume })

@@ -9,7 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // workload is an object with a pod template.
@@ -108,18 +107,18 @@ func refuse(apiVersion, kind string) error {
 	case owner(apiVersion, kind):
 		return nil
 	case kind == "Pod":
-		return errors.New("a pod by itself has nothing to number it by: put it into a " + store.AnyKind)
+		return errors.New("a pod by itself has nothing to number it by: put it into a " + kinds.Any)
 	case kind == "CronJob":
 		return errors.New("each run of a CronJob is a Job with a name of its own, which no Role can name beforehand: take label " + Label + " out of its template")
 	}
-	return fmt.Errorf("idalloc gives ids to the pods of a "+store.AnyKind+", and not to those of %s %s: take label %s out of its template", apiVersion, kind, Label)
+	return fmt.Errorf("idalloc gives ids to the pods of a "+kinds.Any+", and not to those of %s %s: take label %s out of its template", apiVersion, kind, Label)
 }
 
 // refuseAssigned explains why pods of a kind cannot wait for an id of the controller. Which kinds the controller knows depends on its flag --kind.
 func refuseAssigned(kind string) error {
 	switch kind {
 	case "Pod":
-		return errors.New("a pod by itself has nothing to number it by: put it into a " + store.AnyKind)
+		return errors.New("a pod by itself has nothing to number it by: put it into a " + kinds.Any)
 	case "DaemonSet":
 		return errors.New("a DaemonSet has no number of replicas, so its pods get no ids: take label " + AssignLabel + " out of its template")
 	}

@@ -14,8 +14,10 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -59,7 +61,7 @@ func below(o *unstructured.Unstructured, kind, name string) *unstructured.Unstru
 
 func replicaSet(annotations map[string]string) *unstructured.Unstructured {
 	rs := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9", "uid": "c"},
+		"apiVersion": apifake.Apps, "kind": kinds.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9", "uid": "c"},
 	}}
 	rs.SetAnnotations(annotations)
 	return below(rs, apifake.Deployment, apifake.Worker)
@@ -67,7 +69,7 @@ func replicaSet(annotations map[string]string) *unstructured.Unstructured {
 
 func TestExplainAsksTheAPIServer(t *testing.T) {
 	held := assignment.State{Slots: assignment.Slots{0: "worker-a"}}
-	waits := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
+	waits := below(apifake.Pod("worker-b"), kinds.ReplicaSet, "worker-5d9")
 	relabelled := waits.DeepCopy()
 	relabelled.SetLabels(map[string]string{"app": "other"})
 	ended := waits.DeepCopy()
@@ -82,12 +84,12 @@ func TestExplainAsksTheAPIServer(t *testing.T) {
 		"no policy":        {waits, []string{"an admission policy limits the tokens of pods"}, ""},
 		"a relabelled one": {relabelled, []string{"waits for an id", "the pod's labels are not those that Deployment/worker selects"}, ""},
 		"one that ended":   {ended, []string{"the pod has ended (Failed)"}, "service account"},
-		"a holder":         {below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},
+		"a holder":         {below(apifake.Holding("worker-a", 0), kinds.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},
 		"a lone pod":       {apifake.Pod("worker-b"), []string{"the pod gets no id", "stands alone: run it from a Deployment"}, ""},
 		"a daemon":         {below(apifake.Pod("worker-b"), "DaemonSet", worker), []string{"the pod gets no id", "which idalloc cannot count"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := asking(t, nothing, apifake.Assigned(1, held), replicaSet(nil), below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), tc.pod)
+			s := asking(t, nothing, apifake.Assigned(1, held), replicaSet(nil), below(apifake.Holding("worker-a", 0), kinds.ReplicaSet, "worker-5d9"), tc.pod)
 			e, err := Explain(t.Context(), s, apifake.Namespace, tc.pod.GetName())
 			if err != nil {
 				t.Fatal(err)
@@ -106,7 +108,7 @@ func TestExplainAsksTheAPIServer(t *testing.T) {
 
 // An explanation of a pod that could not be read would be a guess.
 func TestExplainTellsWhatItMayNotRead(t *testing.T) {
-	pod := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
+	pod := below(apifake.Pod("worker-b"), kinds.ReplicaSet, "worker-5d9")
 	for _, what := range []string{"/pods/worker-b", "/replicasets/worker-5d9", "/deployments/worker", "/pods"} {
 		s := asking(t, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, what) }, apifake.Owner(1), replicaSet(nil), pod)
 		if e, err := Explain(t.Context(), s, apifake.Namespace, "worker-b"); err == nil {
@@ -125,7 +127,7 @@ func TestWorkloadsOfAKindThatMayNotBeListed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `verb "list" on resource "jobs"`) {
 		t.Errorf("the error is %v", err)
 	}
-	if want := []store.Ref{apifake.Ref()}; !slices.Equal(found, want) {
+	if want := []kinds.Ref{apifake.Ref()}; !slices.Equal(found, want) {
 		t.Errorf("found %v; a ReplicaSet of a Deployment has a copy of its annotations", found)
 	}
 }
@@ -150,7 +152,7 @@ func TestVerifyDoesNotNeedToListLeases(t *testing.T) {
 		s := asking(t, func(r *http.Request) bool { return path.Base(r.URL.Path) == denied }, apifake.Assigned(1, held), holder)
 		ref := apifake.Ref()
 		if denied == "" {
-			_, err := s.PutLease(t.Context(), ref, store.Lease{ID: 0, Holder: "worker-a-uid", Pod: "worker-a", Lasts: 40 * time.Second, Renewed: apifake.Born()})
+			_, err := s.PutLease(t.Context(), ref, slotlease.Lease{ID: 0, Holder: "worker-a-uid", Pod: "worker-a", Lasts: 40 * time.Second, Renewed: apifake.Born()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +213,7 @@ func TestWhoRefusesWritesIsNamed(t *testing.T) {
 		{"", "deployments", own, true},
 		{"", "deployments", own, false},
 	} {
-		pod := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
+		pod := below(apifake.Pod("worker-b"), kinds.ReplicaSet, "worker-5d9")
 		labels := pod.GetLabels()
 		labels[receipt.AssignLabel], labels["pod-template-hash"] = c.by, "5d9"
 		pod.SetLabels(labels)
@@ -221,7 +223,7 @@ func TestWhoRefusesWritesIsNamed(t *testing.T) {
 		if err != nil || !strings.Contains(e.Text(), sentence) || c.resource == "pods" && (strings.Contains(e.Text(), "idalloc has written nothing") || strings.Contains(e.Text(), "has proposed nothing")) {
 			t.Errorf("%+v: %v\n%s", c, err, e.Text())
 		}
-		report, err := Verify(t.Context(), s, store.Ref{APIVersion: apifake.Apps, Kind: apifake.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
+		report, err := Verify(t.Context(), s, kinds.Ref{APIVersion: apifake.Apps, Kind: apifake.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
 		if err != nil || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Kind == WriteRefused && strings.Contains(f.Detail, sentence) }) {
 			t.Errorf("%+v: %v\n%+v", c, err, report)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/cases"
@@ -63,6 +63,7 @@ func (s *scene) terms() cases.Terms {
 		"overdue":         cases.Text(&s.rollout.overdue),
 		"budget":          func(rest string) error { s.rollout.budgets = append(s.rollout.budgets, rest); return nil },
 		"told":            func(rest string) error { s.rollout.told = append(s.rollout.told, told{s.now, rest}); return nil },
+		"rests":           func(rest string) error { s.rollout.rest(rest); return nil },
 		"finished":        cases.Just(func() { s.rollout.finished = true }),
 		"evict":           func(rest string) error { o.Annotations = map[string]string{assignment.EvictKey: rest}; return nil },
 		"copied":          cases.Text(&s.copied),
@@ -134,6 +135,8 @@ func (s *scene) podTerms(p *pod) cases.Terms {
 			p.counted = counted{onCount: assignment.OnCountReplace, started: rest}
 			return nil
 		},
+		"asks":       cases.Number(&p.first),
+		"number":     cases.Number(&r.Number),
 		"turn":       cases.Just(func() { p.turn = true }),
 		"no receipt": cases.Just(func() { *r = receipt.Receipt{Share: receipt.Nothing()} }),
 		"waits":      cases.Just(func() { *r = receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()} }),
@@ -215,13 +218,13 @@ func (s *scene) readRefused(rest string) error {
 
 // readLease reads the slot and the pod of a Lease of 40 s, which counts for 43 s, and when it was renewed.
 func (s *scene) readLease(rest string) error {
-	l := store.Lease{Lasts: 40 * time.Second, Version: "1"}
+	l := slotlease.Lease{Lasts: 40 * time.Second, Version: "1"}
 	var renewed string
 	if _, err := fmt.Sscan(rest, &l.ID, &l.Pod, &renewed); err != nil {
 		return err
 	}
 	if s.leases.held == nil {
-		s.leases.held = map[int]store.Lease{}
+		s.leases.held = map[int]slotlease.Lease{}
 	}
 	l.Holder = "uid-" + l.Pod
 	err := moment(&l.Renewed)(renewed)

@@ -121,7 +121,7 @@ func untaken(byController bool) func(*facts) []about {
 			if p.sign() {
 				patience = settlesWithin
 			}
-			takes := e.death == "" && f.refused[p.Name] == "" && !f.lost(e.id) && p.Receipt.Slot() < 0 && p.takes(e.id) != byController && len(p.gates) == 0 &&
+			takes := e.death == "" && f.refused[p.Name] == "" && !f.lost(e.id) && p.Receipt.Slot() < 0 && p.takes(e.id) != byController && len(p.gates) == 0 && f.resting(e.id) == "" &&
 				(!p.byAgent || p.elsewhere.State != receipt.Locks) // that is a finding of its own
 			return words{theTime: short(since)}, takes && known && since >= patience && (!p.Receipt.Strict || f.bars(e.id, p.Name) == "")
 		})

@@ -153,6 +153,8 @@ func warnings() []row {
 func notes() []row {
 	return append([]row{
 		{"idle", moreIDsThanPartitions, "there are {count} ids for {partitions count} partitions, so {idle} or more ids have none"},
+		{"rests", resters, "id {id} rests for another {left}, and pod {pod} waits for it (annotation {key})"},
+		{"first", otherFirsts, "pod {pod} asks for machine numbers from {want}, and has one of those from {have}. They change when no live pod has one: scale to 0 (annotation {key})"},
 		{"count", countChanges, "{what}; kubectl idalloc explain says what such a pod waits for"},
 	}, leaseNotes()...)
 }

@@ -46,11 +46,11 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string, furthe
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, &meta); err != nil {
 		return Explanation{}, fmt.Errorf("pod %s: %w", name, err)
 	}
-	kinds, err := s.Further(ctx, further...)
+	all, err := s.Further(ctx, further...)
 	if err != nil {
 		return Explanation{}, err
 	}
-	ref, err := watch.Resolve(ctx, s, &meta, kinds...)
+	ref, err := watch.Resolve(ctx, s, &meta, all...)
 	if errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
 		return Explanation{Pod: name, Namespace: namespace, Verdict: "the pod gets no id", Reasons: []string{err.Error()}}, nil
 	}
@@ -110,6 +110,9 @@ func (f *facts) explain(name string, start []string) Explanation {
 	case named && f.proposed(id):
 		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s; that takes a moment", f.owner, id, p.lacking(id))
 		// A strict pod writes its first receipt after it gets its Lease. While it waits for that, it may have no receipt.
+		if left := f.resting(id); left != "" {
+			e.Reasons = append(e.Reasons, fmt.Sprintf("id %d rests for another %s, because its last pod has ended (annotation %s)", id, left, assignment.ReuseKey))
+		}
 		if bars := f.bars(id, name); bars != "" && p.Receipt.Strict {
 			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")
 		} else if bars != "" && p.Receipt.State == receipt.None {
@@ -137,7 +140,7 @@ func (f *facts) outlook(p pod, id int) []string {
 	if requester := f.owner.Record.State.Handover[id]; requester != "" {
 		reasons = append(reasons, fmt.Sprintf("pod %s of a newer revision asks for the id: this pod gives it when its work has stopped, and its log says if that does not happen", requester))
 	}
-	return append(reasons, f.onCount(p)...)
+	return slices.Concat(reasons, f.numbers(p), f.onCount(p))
 }
 
 // waitsFor names the pods that have the ids for which this pod waits.

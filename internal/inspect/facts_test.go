@@ -4,9 +4,11 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	rolling "github.com/idalloc/idalloc/pkg/allocator/store/rollout"
 )
 
 // worker is the name of the workload, and of its account.
@@ -23,9 +25,9 @@ func (n snapshot) explain(name string) Explanation {
 func settledPods(count int) snapshot {
 	n := snapshot{
 		owner: store.Owner{
-			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: worker},
+			Ref:     kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: "shop", Name: worker},
 			Count:   count,
-			Rollout: store.Rollout{MaxUnavailable: 1},
+			Rollout: rolling.View{MaxUnavailable: 1},
 			Record:  assignment.Record{Present: true, State: assignment.State{Slots: assignment.Slots{}}},
 		},
 		pods:    map[string]pod{},

@@ -7,7 +7,9 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
@@ -22,11 +24,11 @@ type News struct {
 }
 
 // Watch watches owners and their pods until Close. Errors: as of Read.
-func Watch(ctx context.Context, s *store.Store, refs []store.Ref, log logr.Logger) (*News, error) {
+func Watch(ctx context.Context, s *store.Store, refs []kinds.Ref, log logr.Logger) (*News, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &News{Changed: make(chan struct{}, 1), cancel: cancel}
 	for _, ref := range refs {
-		first, err := s.Get(ctx, ref)
+		first, err := s.GetOwner(ctx, ref)
 		if err != nil {
 			n.Close()
 			return nil, err
@@ -34,7 +36,7 @@ func Watch(ctx context.Context, s *store.Store, refs []store.Ref, log logr.Logge
 		owner := watch.Owner(ctx, s, ref, log)
 		n.follow(ctx, owner.Changed(), owner.Done(), func() error {
 			if d := owner.Denied(); d.Err != nil {
-				return store.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
+				return request.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
 			}
 			return nil
 		})
@@ -42,7 +44,7 @@ func Watch(ctx context.Context, s *store.Store, refs []store.Ref, log logr.Logge
 			pods := watch.Selected(ctx, s, ref.Namespace, selector, log)
 			n.follow(ctx, pods.Changed(), pods.Done(), func() error {
 				if d := pods.Denied(); d.Err != nil {
-					return store.Forbidden(d.Verb, store.Pods, ref.Namespace, "", d.Err)
+					return request.Forbidden(d.Verb, store.Pods, ref.Namespace, "", d.Err)
 				}
 				return nil
 			})
@@ -69,7 +71,7 @@ func (n *News) follow(ctx context.Context, from, done <-chan struct{}, denied fu
 	})
 }
 
-// Denied returns a *store.ForbiddenError if RBAC does not permit one of the watches.
+// Denied returns a *request.ForbiddenError if RBAC does not permit one of the watches.
 func (n *News) Denied() error {
 	for _, denied := range n.denied {
 		if err := denied(); err != nil {
@@ -88,9 +90,9 @@ func (n *News) Close() {
 // Follow reads the owner again after each change of it or its pods, and calls show with the result. It blocks until ctx ends and then returns nil. The result
 // is often unchanged. Errors: as of read and show. Temporary errors of read are only logged.
 func Follow[V any](
-	ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
+	ctx context.Context, s *store.Store, ref kinds.Ref, log logr.Logger, read func(context.Context, *store.Store, kinds.Ref) (V, error), show func(V) error,
 ) error {
-	news, err := Watch(ctx, s, []store.Ref{ref}, log)
+	news, err := Watch(ctx, s, []kinds.Ref{ref}, log)
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func Follow[V any](
 		if ctx.Err() != nil {
 			return nil
 		}
-		if store.Temporary(err) {
+		if request.Temporary(err) {
 			// Log: only of `get -w`: the API server does not answer.
 			log.Info("the slots cannot be read now; they are shown again at the next change", "reason", err.Error())
 			continue

@@ -11,14 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // permission is a permission that idalloc in a pod needs to get an id.
 type permission struct{ verb, group, resource, name string }
 
 // permissions returns the permissions that a pod of an owner needs. An agent needs none on the owner.
-func permissions(owner store.Ref, p pod) []permission {
+func permissions(owner kinds.Ref, p pod) []permission {
 	var all []permission
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
 		if !p.byAgent {
@@ -31,14 +33,14 @@ func permissions(owner store.Ref, p pod) []permission {
 	}
 	if p.Receipt.Strict {
 		for _, verb := range []string{"get", "list", "create", "update", "delete"} {
-			all = append(all, permission{verb, store.Leases.Group, store.Leases.Resource, ""})
+			all = append(all, permission{verb, slotlease.Resource.Group, slotlease.Resource.Resource, ""})
 		}
 	}
 	return all
 }
 
 // missing returns a sentence about the permissions that the pod's service account lacks. It returns none if it may not ask the API server.
-func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructured, owner store.Ref, of pod) []string {
+func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructured, owner kinds.Ref, of pod) []string {
 	account, _, _ := unstructured.NestedString(whole.Object, "spec", "serviceAccountName")
 	account = cmp.Or(account, "default")
 	var lacks []string

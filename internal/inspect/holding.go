@@ -12,7 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // lostAfter is how long a pod must outlive its grace period before it is reported as lost, because its node may be down.
@@ -136,7 +136,7 @@ func (h *holding) lease(id int) *LeaseRow {
 }
 
 // lives reports whether the pod that has the Lease is alive.
-func (h *holding) lives(l store.Lease) bool {
+func (h *holding) lives(l slotlease.Lease) bool {
 	p, exists := h.pods[l.Pod]
 	return exists && p.live() && p.UID == l.Holder
 }

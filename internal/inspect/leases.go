@@ -10,14 +10,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // leases are the owner's Leases (strict mode).
 type leases struct {
 	// held are the Leases that a pod has or had, by slot.
-	held map[int]store.Lease
+	held map[int]slotlease.Lease
 	// denied is why the Leases could not be listed, or nil.
 	denied error
 	// refused is why the API server refuses renewals, by slot. It covers pods that do not renew their Leases, if they could be tested.
@@ -25,9 +28,9 @@ type leases struct {
 }
 
 // readLeases lists the owner's Leases. If that is forbidden, it sets denied and returns no error.
-func readLeases(ctx context.Context, s *store.Store, ref store.Ref) (leases, error) {
+func readLeases(ctx context.Context, s *store.Store, ref kinds.Ref) (leases, error) {
 	var all leases
-	err := s.EachLease(ctx, ref, func() { all.held = map[int]store.Lease{} }, func(l store.Lease) {
+	err := s.EachLease(ctx, ref, func() { all.held = map[int]slotlease.Lease{} }, func(l slotlease.Lease) {
 		if l.Holder != "" {
 			l.Receipt = receipt.Receipt{} // it may be long, and nothing here reads it
 			all.held[l.ID] = l
@@ -59,7 +62,7 @@ func (h *holding) tryRenewals(ctx context.Context, s *store.Store) map[int]strin
 			continue
 		}
 		err = as.TryLease(ctx, h.owner.Ref, l)
-		if forbidden := (*store.ForbiddenError)(nil); errors.Is(err, store.ErrRefused) || errors.As(err, &forbidden) && !strings.Contains(err.Error(), "cannot impersonate") {
+		if forbidden := (*request.ForbiddenError)(nil); errors.Is(err, request.ErrRefused) || errors.As(err, &forbidden) && !strings.Contains(err.Error(), "cannot impersonate") {
 			refused[id] = err.Error()
 		}
 	}
@@ -84,7 +87,7 @@ func (h *holding) fenced(p pod, id int) bool {
 }
 
 // ends returns when the Lease expires, by its holder's clock. A pod that waits for it uses its own clock.
-func ends(l store.Lease) time.Time { return l.Renewed.Add(l.Outlasts()) }
+func ends(l slotlease.Lease) time.Time { return l.Renewed.Add(l.Outlasts()) }
 
 // LeaseRow is the Lease of a slot (strict mode).
 type LeaseRow struct {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -39,7 +40,7 @@ type PartitionView struct {
 }
 
 // ReadPartitions is like Read, for partitions. Errors: as of Read.
-func ReadPartitions(ctx context.Context, s *store.Store, ref store.Ref) (PartitionView, error) {
+func ReadPartitions(ctx context.Context, s *store.Store, ref kinds.Ref) (PartitionView, error) {
 	now, err := read(ctx, s, ref)
 	if err != nil {
 		return PartitionView{}, err

@@ -97,7 +97,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 		p.elsewhere = r
 	}
 	if is := u.GetAnnotations(); p.byController {
-		p.counted = counted{onCount: is[assignment.OnCountKey], started: is[store.StartCountKey], turn: is[store.TurnKey] != ""}
+		p.counted = counted{onCount: is[assignment.OnCountKey], started: is[receipt.StartCountKey], turn: is[receipt.TurnKey] != ""}
 	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.account, _, _ = unstructured.NestedString(u.Object, "spec", "serviceAccountName")
@@ -128,6 +128,8 @@ type assigned struct {
 	contract string
 	// given is the id that the program reads, or "".
 	given string
+	// first is the first machine number for which the pod asks, or 0.
+	first int
 	// known is the count that the pod was last told, or "".
 	known string
 	// byAgent: idalloc in the pod locks what the controller proposes. told is that proposal, or nil.
@@ -136,7 +138,8 @@ type assigned struct {
 }
 
 func assignedOf(u *unstructured.Unstructured) assigned {
-	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey], known: u.GetAnnotations()[store.CountKey]}
+	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey], known: u.GetAnnotations()[receipt.CountKey]}
+	a.first, _ = assignment.FirstNumber(u.GetAnnotations())
 	a.byAgent = u.GetLabels()[receipt.AssignLabel] == receipt.ByAgent
 	if told, ok := receipt.ProposalOf(u); ok && a.byAgent {
 		a.told, a.known = &told, number(told.Count)

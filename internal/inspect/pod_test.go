@@ -6,13 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 func TestWhatAPodShowsOfItsProposal(t *testing.T) {
-	told := receipt.Proposal{UID: "u", Owner: identity.Owner{Kind: store.Deployment, Name: "w"}, Share: receipt.Nothing(), Why: "slots"}.Encode()
+	told := receipt.Proposal{UID: "u", Owner: identity.Owner{Kind: kinds.Deployment, Name: "w"}, Share: receipt.Nothing(), Why: "slots"}.Encode()
 	of := func(uid, mark string) assigned {
 		return assignedOf(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 			"uid": uid, "labels": map[string]any{receipt.AssignLabel: mark}, "annotations": map[string]any{receipt.ProposalKey: told},

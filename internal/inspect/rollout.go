@@ -8,7 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // revisionKey is the annotation with the revision number that the Deployment controller sets on the Deployment and its ReplicaSets.
@@ -53,8 +55,8 @@ func (n *snapshot) readRevisions(ctx context.Context, s *store.Store, u *unstruc
 			continue
 		}
 		looked[p.revision] = true
-		rs, err := s.GetMetadata(ctx, store.Ref{APIVersion: "apps/v1", Kind: store.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
-		if err != nil && !errors.Is(err, store.ErrGone) {
+		rs, err := s.GetMetadata(ctx, kinds.Ref{APIVersion: "apps/v1", Kind: kinds.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
+		if err != nil && !errors.Is(err, request.ErrGone) {
 			return err
 		}
 		switch {

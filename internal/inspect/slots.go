@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -89,8 +90,8 @@ type View struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Read reads an owner and its pods. Errors: store.ErrGone, *store.ForbiddenError, or another error that store.Temporary judges.
-func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
+// Read reads an owner and its pods. Errors: request.ErrGone, *request.ForbiddenError, or another error that request.Temporary judges.
+func Read(ctx context.Context, s *store.Store, ref kinds.Ref) (View, error) {
 	now, err := read(ctx, s, ref)
 	if err != nil {
 		return View{}, err

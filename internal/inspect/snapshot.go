@@ -16,7 +16,10 @@ import (
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // snapshot is an owner and its pods. The pods were read after the owner.
@@ -60,16 +63,18 @@ type rollout struct {
 	// told are Events in which the controller explains why it gives no ids. budgets are reasons why it can never evict a pod.
 	told    []told
 	budgets []string
+	// rests is until when ids rest, as the controller said in Events.
+	rests map[int]time.Time
 	// resourceVersion is the owner's resourceVersion after the pods were read.
 	resourceVersion string
 }
 
 // decode decodes an owner. An owner of a further kind is read again, because its count comes from its scale subresource.
-func decode(ctx context.Context, s *store.Store, ref store.Ref, whole *unstructured.Unstructured) (store.Owner, error) {
+func decode(ctx context.Context, s *store.Store, ref kinds.Ref, whole *unstructured.Unstructured) (store.Owner, error) {
 	if ref.Resource != "" {
-		return s.Get(ctx, ref)
+		return s.GetOwner(ctx, ref)
 	}
-	var object store.Object
+	var object wire.Object
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
 		return store.Owner{}, err
 	}
@@ -77,7 +82,7 @@ func decode(ctx context.Context, s *store.Store, ref store.Ref, whole *unstructu
 }
 
 // read reads an owner, its pods and its Leases. Errors: as of store.Get and store.EachFullPod.
-func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) {
+func read(ctx context.Context, s *store.Store, ref kinds.Ref) (snapshot, error) {
 	whole, err := s.GetWhole(ctx, ref)
 	if err != nil {
 		return snapshot{}, err
@@ -132,7 +137,7 @@ func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool
 		if _, known := adopted[p.controller]; known || !n.owner.OverSets() || !p.Owned || p.controller == "" || named {
 			continue
 		}
-		rs, err := s.GetMetadata(ctx, store.Ref{APIVersion: "apps/v1", Kind: store.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
+		rs, err := s.GetMetadata(ctx, kinds.Ref{APIVersion: "apps/v1", Kind: kinds.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
 		if err == nil {
 			adopted[p.controller] = metav1.IsControlledBy(rs, &metav1.ObjectMeta{UID: n.owner.UID})
 		}
@@ -145,7 +150,7 @@ func (n snapshot) readFrozen(ctx context.Context, s *store.Store, whole *unstruc
 	waits := slices.ContainsFunc(slices.Collect(maps.Values(n.pods)), func(p pod) bool { return p.gated })
 	selector := n.owner.Selector
 	switch {
-	case !waits || !n.owner.Rolls() && (!n.owner.Is(store.ReplicaSet) || whole.GetAnnotations()[revisionKey] == "" || whole.GetAnnotations()[assignment.AdoptKey] == n.owner.Name):
+	case !waits || !n.owner.Rolls() && (!n.owner.Is(kinds.ReplicaSet) || whole.GetAnnotations()[revisionKey] == "" || whole.GetAnnotations()[assignment.AdoptKey] == n.owner.Name):
 		return ""
 	case !n.owner.Rolls():
 		same := whole.GetLabels()
@@ -179,7 +184,7 @@ func (n snapshot) copies(ctx context.Context, s *store.Store) (string, error) {
 		}
 		pod, err := s.GetFullPod(ctx, n.owner.Namespace, slots[id])
 		switch {
-		case errors.Is(err, store.ErrGone):
+		case errors.Is(err, request.ErrGone):
 			return "", nil
 		case err != nil:
 			return "", err

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -24,9 +25,9 @@ func TestAPodHasTheOrdinalThatThePlannerSees(t *testing.T) {
 		labels, annotations map[string]string
 		want                int
 	}{
-		"counted from the first":          {store.Owner{Ref: store.Ref{APIVersion: "apps/v1", Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-4", nil, nil, 1},
-		"by its annotation":               {store.Owner{Ref: store.Ref{APIVersion: "batch/v1", Kind: store.Job}}, "worker-x", nil, map[string]string{completion: "2"}, 2},
-		"a Deployment's, whatever it has": {store.Owner{Ref: store.Ref{APIVersion: "apps/v1", Kind: store.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, proposal.NoOrdinal},
+		"counted from the first":          {store.Owner{Ref: kinds.Ref{APIVersion: "apps/v1", Kind: kinds.StatefulSet}, OrdinalStart: 3}, "worker-4", nil, nil, 1},
+		"by its annotation":               {store.Owner{Ref: kinds.Ref{APIVersion: "batch/v1", Kind: kinds.Job}}, "worker-x", nil, map[string]string{completion: "2"}, 2},
+		"a Deployment's, whatever it has": {store.Owner{Ref: kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, proposal.NoOrdinal},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetName(tc.pod)
@@ -45,13 +46,13 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 		controller, template string
 		waits                bool
 	}{
-		"a pod of this Deployment": {store.Deployment, "worker-5d9", "5d9", true},
-		"a canary":                 {store.Deployment, "worker-canary-5d9", "5d9", false},
-		"a ReplicaSet that the Deployment adopted":   {store.Deployment, "older", "", true},
-		"a pod that its controller has released":     {store.Deployment, "", "5d9", true},
-		"a pod of this StatefulSet":                  {store.StatefulSet, worker, "", true},
-		"a StatefulSet with the same labels":         {store.StatefulSet, "worker-canary", "", false},
-		"a Deployment whose name begins like this's": {store.Deployment, "worker-5d9-7c4", "7c4", false},
+		"a pod of this Deployment": {kinds.Deployment, "worker-5d9", "5d9", true},
+		"a canary":                 {kinds.Deployment, "worker-canary-5d9", "5d9", false},
+		"a ReplicaSet that the Deployment adopted":   {kinds.Deployment, "older", "", true},
+		"a pod that its controller has released":     {kinds.Deployment, "", "5d9", true},
+		"a pod of this StatefulSet":                  {kinds.StatefulSet, worker, "", true},
+		"a StatefulSet with the same labels":         {kinds.StatefulSet, "worker-canary", "", false},
+		"a Deployment whose name begins like this's": {kinds.Deployment, "worker-5d9-7c4", "7c4", false},
 	} {
 		n := settledPods(1)
 		n.owner.Kind = tc.kind
@@ -72,8 +73,8 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 		controller, kind, hash string
 		waits                  int
 	}{
-		"adopted":               {apifake.OwnerUID, store.Deployment, "pod-template-hash", 1},
-		"of another Deployment": {"u", store.Deployment, "pod-template-hash", 0},
+		"adopted":               {apifake.OwnerUID, kinds.Deployment, "pod-template-hash", 1},
+		"of another Deployment": {"u", kinds.Deployment, "pod-template-hash", 0},
 		"of a Rollout":          {"u", "Rollout", "rollouts-pod-template-hash", 0},
 		"no controller, or one that cannot be seen": {"", "", "pod-template-hash", 0},
 	} {
@@ -86,7 +87,7 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 		}
 		p := apifake.Pod("former-5d9-x")
 		p.SetLabels(map[string]string{"app": apifake.Worker, tc.hash: "5d9"})
-		p.SetOwnerReferences(apifake.ControlledBy(store.ReplicaSet, "former-5d9", "rs"))
+		p.SetOwnerReferences(apifake.ControlledBy(kinds.ReplicaSet, "former-5d9", "rs"))
 		server.Put(p)
 		s := server.Store(t, clocktesting.NewFakeClock(apifake.Born()))
 		v, err := Read(t.Context(), s, apifake.Ref())
@@ -98,7 +99,7 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 
 // A pod whose receipt is for another owner has a trace of idalloc, and locks nothing here. One with another pod's UID has none.
 func TestAReceiptForAnotherOwnerIsSeen(t *testing.T) {
-	owner := store.Owner{Ref: store.Ref{Kind: store.Deployment, Name: worker}}
+	owner := store.Owner{Ref: kinds.Ref{Kind: kinds.Deployment, Name: worker}}
 	for text, want := range map[string]bool{
 		`{"uid":"u","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`:     true,
 		`{"uid":"other","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`: false,

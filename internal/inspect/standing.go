@@ -31,7 +31,7 @@ type told struct {
 	message string
 }
 
-// readTold reads the controller's Events about the owner. It returns none if no pod waits for the controller, or without permission to read Events.
+// readTold reads the controller's Events about the owner, and records which ids rest. It returns none if no pod waits for the controller, or without permission to read Events.
 func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 	waits := func(p pod) bool { return p.byController && p.given == "" && !census.Finished(p.phase) }
 	if !slices.ContainsFunc(n.listed(), waits) {
@@ -44,6 +44,9 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 		message, _ := e.Object["message"].(string)
 		at, err := time.Parse(time.RFC3339, heardAt(e))
 		ours := e.Object["reportingComponent"] == reporter && slices.Contains([]string{"RolloutWaits", "RemovalRefused"}, reason)
+		if e.Object["reportingComponent"] == reporter && reason == "IDRests" {
+			n.rollout.rest(message)
+		}
 		if err == nil && ours && at.After(newest[reason].at) {
 			newest[reason] = told{at, message}
 		}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -17,9 +19,9 @@ const (
 )
 
 // Verify checks an owner against its live pods. It reads the owner first and the pods second. If it finds something wrong, but the owner has changed meanwhile,
-// it reads everything again, because the finding may never have been true. Errors: store.ErrGone, *store.ForbiddenError, or another error that store.Temporary
+// it reads everything again, because the finding may never have been true. Errors: request.ErrGone, *request.ForbiddenError, or another error that request.Temporary
 // judges.
-func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) {
+func Verify(ctx context.Context, s *store.Store, ref kinds.Ref) (Report, error) {
 	for reads := 1; ; reads++ {
 		now, err := read(ctx, s, ref)
 		if err != nil {
@@ -40,7 +42,7 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 // Await repeats Verify at each change of the owner or its pods. It blocks until a report has no findings, until patience is over, or until ctx ends, and
 // returns the last report. With warnings, it also waits until there are none. It also waits if the workload does not use idalloc yet. Errors: as of Verify. A
 // temporary error ends Await only in the first report.
-func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Duration, warnings bool, log logr.Logger) (Report, error) {
+func Await(ctx context.Context, s *store.Store, ref kinds.Ref, patience time.Duration, warnings bool, log logr.Logger) (Report, error) {
 	enough := func(r Report) bool { return r.OK && !r.Unused && (!warnings || len(r.Warnings) == 0) }
 	over := s.Clock.NewTimer(patience)
 	defer over.Stop()
@@ -48,7 +50,7 @@ func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Dur
 	if err != nil || enough(report) || patience <= 0 {
 		return report, err
 	}
-	news, err := Watch(ctx, s, []store.Ref{ref}, log)
+	news, err := Watch(ctx, s, []kinds.Ref{ref}, log)
 	if err != nil {
 		return report, err
 	}
@@ -68,7 +70,7 @@ func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Dur
 			return report, err
 		}
 		report, err = Verify(ctx, s, ref)
-		if store.Temporary(err) {
+		if request.Temporary(err) {
 			retry.Reset(retryDelay)
 			continue
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/contact"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/report"
 	"github.com/idalloc/idalloc/pkg/allocator/source"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/allocator/work"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -40,7 +40,7 @@ type Allocator struct {
 	failed []string
 	// conflict: the last of them failed because the old receipt was not the expected one.
 	conflict bool
-	ref      store.Ref
+	ref      kinds.Ref
 	// sources are all possible sources, source is the one of this pod.
 	sources map[string]source.Source
 	source  source.Source

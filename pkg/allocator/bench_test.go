@@ -333,8 +333,8 @@ func (b *bench) refuse(code int, reason metav1.StatusReason, message string, of 
 	return on, seen
 }
 
-// request reports of a request whether it is one of this method to such a path.
-func request(method, path string) func(*http.Request) bool {
+// asks reports of a request whether it is one of this method to such a path.
+func asks(method, path string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.Method == method && strings.Contains(r.URL.Path, path) }
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -87,7 +87,7 @@ func refusedOnce(t *testing.T, api *apifake.Server, a *Allocator, lock duty.Lock
 		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
 	}
 	put(nil)
-	if err := a.write(t.Context(), lock); !errors.Is(err, store.ErrConflict) {
+	if err := a.write(t.Context(), lock); !errors.Is(err, request.ErrConflict) {
 		t.Fatalf("a write over a receipt that is gone: %v", err)
 	}
 	put(before)

@@ -64,7 +64,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 					return len(ids(now)) == 3 && all.Len() == 12
 				})
 			}
-			writes := b.times(request(http.MethodPatch, "/deployments/worker"))
+			writes := b.times(asks(http.MethodPatch, "/deployments/worker"))
 			b.names(tc.dead, tc.count, tc.live)
 			b.await("the map names live pods only", func() bool {
 				return len(assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Slots) == 3

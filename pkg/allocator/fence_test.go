@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -125,7 +125,7 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 		o.Observer = on(func(e event.Fenced) { reasons <- e.Reason })
 	})
 	<-follows // its own pod, after which nothing wakes the loop
-	b.api.Change("Lease", store.LeaseName("Deployment/worker", 0), func(o *unstructured.Unstructured) {
+	b.api.Change("Lease", slotlease.Name("Deployment/worker", 0), func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, "other/uid", "spec", "holderIdentity"); err != nil {
 			t.Error(err)
 		}
@@ -230,7 +230,7 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", asks(http.MethodPut, "/leases/"))
 	stale, reasons := make(chan bool, 9), make(chan string, 9)
 	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
@@ -255,7 +255,7 @@ func TestAPodWhoseRenewalsAreRefusedSaysThatItHasNoContact(t *testing.T) {
 func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", request(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", asks(http.MethodPut, "/leases/"))
 	stale := make(chan bool, 9)
 	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }

@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -82,7 +82,7 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
-	times := b.times(request(http.MethodPatch, "/pods/p0"))
+	times := b.times(asks(http.MethodPatch, "/pods/p0"))
 	go b.api.Await(t.Context(), func() bool {
 		if b.ownReceipt() != "" {
 			b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
@@ -98,10 +98,10 @@ func TestAProcessThatMayNotReadItsOwnerEnds(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
 	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
-		`deployments.apps "worker" is forbidden: User "a" cannot get resource "deployments"`, request(http.MethodGet, "/deployments/worker"))
+		`deployments.apps "worker" is forbidden: User "a" cannot get resource "deployments"`, asks(http.MethodGet, "/deployments/worker"))
 	refused.Store(true)
 	p := b.start("p0", nil)
-	var forbidden *store.ForbiddenError
+	var forbidden *request.ForbiddenError
 	if err := <-p.done; !errors.As(err, &forbidden) || forbidden.Verb != "get" {
 		t.Errorf("Run ends with %v", err)
 	}

@@ -15,19 +15,19 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
 func (b *bench) leaseOf(id int) *unstructured.Unstructured {
-	return b.api.Get("Lease", store.LeaseName("Deployment/worker", id))
+	return b.api.Get("Lease", slotlease.Name("Deployment/worker", id))
 }
 
 // leases has the Leases of slot 1, which no pod has, and of slot 2, which a lost pod has.
 func (b *bench) leases(t *testing.T) {
 	t.Helper()
 	s := b.api.Store(t, clock.RealClock{})
-	for _, l := range []store.Lease{{ID: 1}, {ID: 2, Holder: "lost-uid", Pod: "lost", Lasts: 5 * time.Second}} {
+	for _, l := range []slotlease.Lease{{ID: 1}, {ID: 2, Holder: "lost-uid", Pod: "lost", Lasts: 5 * time.Second}} {
 		if _, err := s.PutLease(t.Context(), apifake.Ref(), l); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestLeasesOfSlotsAboveTheCountGoAlthoughAPodNeverStarts(t *testing.T) {
 func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)
-	refused, tried := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`, request(http.MethodDelete, "/leases/"))
+	refused, tried := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`, asks(http.MethodDelete, "/leases/"))
 	refused.Store(true)
 	b.works("p0", strict)
 	<-tried
@@ -83,7 +83,7 @@ func TestAHolderThatBecomesStrictDoesNotGiveWayToALease(t *testing.T) {
 	b.await("the receipt says that it holds the slot", b.noted(false))
 	p0.kill()
 	s := b.api.Store(t, clock.RealClock{})
-	later, err := s.PutLease(t.Context(), apifake.Ref(), store.Lease{ID: 0, Holder: "p1-uid", Pod: "p1", Lasts: time.Hour})
+	later, err := s.PutLease(t.Context(), apifake.Ref(), slotlease.Lease{ID: 0, Holder: "p1-uid", Pod: "p1", Lasts: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestAHolderThatBecomesStrictDoesNotGiveWayToALease(t *testing.T) {
 		})
 	})
 	<-blocked
-	if _, err := s.PutLease(t.Context(), apifake.Ref(), store.Lease{ID: 0, Version: later.Version, UID: later.UID}); err != nil {
+	if _, err := s.PutLease(t.Context(), apifake.Ref(), slotlease.Lease{ID: 0, Version: later.Version, UID: later.UID}); err != nil {
 		t.Fatal(err)
 	}
 	b.until("the id again", has(0))
@@ -114,13 +114,13 @@ func TestAHolderThatBecomesStrictGivesWayToALeaseThatStays(t *testing.T) {
 	b.await("the receipt says that it holds the slot", b.noted(false))
 	p0.kill()
 	s := b.api.Store(t, clock.RealClock{})
-	l, err := s.PutLease(t.Context(), apifake.Ref(), store.Lease{ID: 0, Holder: "p1-uid", Pod: "p1", Lasts: time.Hour})
+	l, err := s.PutLease(t.Context(), apifake.Ref(), slotlease.Lease{ID: 0, Holder: "p1-uid", Pod: "p1", Lasts: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if request(http.MethodGet, "/leases/")(r) {
-			b.api.Change("Lease", store.LeaseName("Deployment/worker", l.ID), func(o *unstructured.Unstructured) {
+		if asks(http.MethodGet, "/leases/")(r) {
+			b.api.Change("Lease", slotlease.Name("Deployment/worker", l.ID), func(o *unstructured.Unstructured) {
 				o.SetLabels(map[string]string{"renewed": receipt.Draw()})
 			})
 		}

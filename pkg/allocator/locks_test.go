@@ -16,8 +16,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -28,7 +29,7 @@ func TestWorkBeginsAgainOnlyUnderANewReceiptAfterAFailedWrite(t *testing.T) {
 	b := newBench(t, 1)
 	seen := make(chan struct{}, 99)
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !request(http.MethodPatch, "/pods/p0")(r) || !strings.Contains(b.sends(r), "gaveUp") {
+		if !asks(http.MethodPatch, "/pods/p0")(r) || !strings.Contains(b.sends(r), "gaveUp") {
 			return false
 		}
 		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`)
@@ -53,7 +54,7 @@ func TestASecondCopyOfAWriteStopsNoWork(t *testing.T) {
 	b.pod("p0")
 	var twice atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if request(http.MethodPatch, "/pods/p0")(r) && r.Header.Get("Copy") == "" && twice.CompareAndSwap(true, false) {
+		if asks(http.MethodPatch, "/pods/p0")(r) && r.Header.Get("Copy") == "" && twice.CompareAndSwap(true, false) {
 			b.send(b.copyOf(r))
 		}
 		return false
@@ -227,11 +228,11 @@ func TestAProcessThatEndsEarlyLeavesNothing(t *testing.T) {
 		"a list": func(_ *bench, r *http.Request) bool {
 			return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods")
 		},
-		"T2":               func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/pods/p0")(r) },
-		"T2 of an agent":   func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/pods/p0")(r) },
-		"the Lease":        func(_ *bench, r *http.Request) bool { return request(http.MethodPost, "/leases")(r) },
-		"the map entry":    func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/deployments/")(r) },
-		"a late map entry": func(_ *bench, r *http.Request) bool { return request(http.MethodPatch, "/deployments/")(r) },
+		"T2":               func(_ *bench, r *http.Request) bool { return asks(http.MethodPatch, "/pods/p0")(r) },
+		"T2 of an agent":   func(_ *bench, r *http.Request) bool { return asks(http.MethodPatch, "/pods/p0")(r) },
+		"the Lease":        func(_ *bench, r *http.Request) bool { return asks(http.MethodPost, "/leases")(r) },
+		"the map entry":    func(_ *bench, r *http.Request) bool { return asks(http.MethodPatch, "/deployments/")(r) },
+		"a late map entry": func(_ *bench, r *http.Request) bool { return asks(http.MethodPatch, "/deployments/")(r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 1)
@@ -282,7 +283,7 @@ func (b *bench) checkNothingLeft(what string) {
 	r, err := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
 	entry := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.Key]
 	holder := ""
-	if l := b.api.Get("Lease", store.LeaseName("Deployment/worker", 0)); l != nil {
+	if l := b.api.Get("Lease", slotlease.Name("Deployment/worker", 0)); l != nil {
 		holder, _, _ = unstructured.NestedString(l.Object, "spec", "holderIdentity")
 	}
 	if err != nil || r.State != receipt.GaveUp || strings.Contains(entry, "p0") || holder != "" {
@@ -298,7 +299,7 @@ func TestAReleaseThatMeetsARenewalLeavesNoLease(t *testing.T) {
 	came := make(chan struct{})
 	var first atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) (held bool) {
-		if !request(http.MethodPut, "/leases/")(r) || !first.CompareAndSwap(false, true) {
+		if !asks(http.MethodPut, "/leases/")(r) || !first.CompareAndSwap(false, true) {
 			return false
 		}
 		b.sends(r) // a server that has not read it all does not notice that the client is gone
@@ -318,7 +319,7 @@ func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 	clk := doze(b)
 	var caps atomic.Bool
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if caps.Load() && request(http.MethodPut, "/leases/")(r) {
+		if caps.Load() && asks(http.MethodPut, "/leases/")(r) {
 			text := b.sends(r)
 			text = strings.Replace(text, `"leaseDurationSeconds":13`, `"leaseDurationSeconds":1`, 1)
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
@@ -341,10 +342,10 @@ func TestALeaseThatLastsShorterThanItWasToEndsTheWork(t *testing.T) {
 func TestAWriteThatBringsAnotherControllerIsHeard(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
-	by := b.counts(store.ReplicaSet, "rs-2", nil)
+	by := b.counts(kinds.ReplicaSet, "rs-2", nil)
 	var once sync.Once
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if request(http.MethodPatch, "/pods/p0")(r) {
+		if asks(http.MethodPatch, "/pods/p0")(r) {
 			once.Do(func() { b.adopt(apifake.Pods, "p0", by) })
 		}
 		return false

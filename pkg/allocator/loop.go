@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -73,7 +73,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 func (a *Allocator) resolve(ctx context.Context) error {
 	pod, graceless, err := a.o.Store.GetOwnPod(ctx, a.o.Namespace, a.o.Pod)
 	switch {
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return fmt.Errorf("%w: %w: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)", ErrPodGone, err)
 	case err != nil:
 		return err
@@ -206,7 +206,7 @@ func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) er
 		return err
 	}
 	what := "the next try: " + err.Error()
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, request.ErrConflict) {
 		what = "its next try: the object changed since it was read"
 	}
 	a.wait.after(a.clock.Now(), a.wait.retry.Next(), what)

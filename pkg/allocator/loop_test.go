@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -80,7 +80,7 @@ func TestStrictPodsHaveLeases(t *testing.T) {
 	b.start("p1", strict)
 	b.until("two ids", has(0, 1))
 	r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
-	if !r.Strict || b.api.Get("Lease", store.LeaseName("Deployment/worker", 0)) == nil {
+	if !r.Strict || b.api.Get("Lease", slotlease.Name("Deployment/worker", 0)) == nil {
 		t.Errorf("the receipt is %+v", r)
 	}
 	p0.release()

@@ -17,8 +17,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -102,19 +102,19 @@ type step struct {
 // The controller of the pods changes while they work.
 func TestNoIDIsWorkedOnTwiceWhilePodsMoveToAnotherOwner(t *testing.T) {
 	orphan := func(b *bench, wish map[string]string) {
-		b.counts(store.ReplicaSet, "rs-1", wish)
+		b.counts(kinds.ReplicaSet, "rs-1", wish)
 		b.api.Remove(apifake.Deployment, apifake.Worker)
 	}
 	for name, steps := range map[string][]step{
 		"deleted without its pods, and made again": {{orphan, "ReplicaSet/rs-1"}, {func(b *bench, wish map[string]string) {
-			b.adopt(store.ReplicaSet, "rs-1", b.counts(apifake.Deployment, apifake.Worker, wish))
+			b.adopt(kinds.ReplicaSet, "rs-1", b.counts(apifake.Deployment, apifake.Worker, wish))
 		}, "Deployment/worker"}},
 		"deleted without its pods, and made under another name": {{func(b *bench, wish map[string]string) {
 			orphan(b, wish)
-			b.adopt(store.ReplicaSet, "rs-1", b.counts(apifake.Deployment, "w2", wish))
+			b.adopt(kinds.ReplicaSet, "rs-1", b.counts(apifake.Deployment, "w2", wish))
 		}, "Deployment/w2"}},
 		"pods of another ReplicaSet": {{func(b *bench, wish map[string]string) {
-			by := b.counts(store.ReplicaSet, "rs-2", wish)
+			by := b.counts(kinds.ReplicaSet, "rs-2", wish)
 			b.adopt(apifake.Pods, "p0", by)
 			b.adopt(apifake.Pods, "p1", by)
 		}, "ReplicaSet/rs-2"}},
@@ -169,7 +169,7 @@ func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
 	waiter := b.start("p2", nil)
 	b.await("p2 waits", func() bool { return b.says("p2", receipt.Waits) })
 
-	looks := b.times(request(http.MethodGet, "/pods/p0"))
+	looks := b.times(asks(http.MethodGet, "/pods/p0"))
 	b.api.Remove(apifake.Deployment, apifake.Worker)
 	b.api.Remove("ReplicaSet", "rs-1")
 	for _, pod := range []string{"p0", "p1", "p2"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -17,14 +17,14 @@ import (
 // ordered starts a pod of a StatefulSet.
 func (b *bench) ordered(name string, change func(*allocator.Options)) {
 	o := apifake.Pod(name)
-	o.SetOwnerReferences(apifake.ControlledBy(store.StatefulSet, apifake.Worker, apifake.OwnerUID))
+	o.SetOwnerReferences(apifake.ControlledBy(kinds.StatefulSet, apifake.Worker, apifake.OwnerUID))
 	b.api.Put(o)
 	b.start(name, change)
 }
 
 // set changes a number in the spec of the StatefulSet.
 func (b *bench) set(number int64, field ...string) {
-	b.api.Change(store.StatefulSet, apifake.Worker, func(o *unstructured.Unstructured) {
+	b.api.Change(kinds.StatefulSet, apifake.Worker, func(o *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(o.Object, number, append([]string{"spec"}, field...)...); err != nil {
 			b.t.Error(err)
 		}
@@ -34,7 +34,7 @@ func (b *bench) set(number int64, field ...string) {
 // pair starts the two pods of a StatefulSet.
 func (b *bench) pair(change func(*allocator.Options)) {
 	set := apifake.Owner(2)
-	set.SetKind(store.StatefulSet)
+	set.SetKind(kinds.StatefulSet)
 	b.api.Put(set)
 	b.ordered("worker-0", change)
 	b.ordered("worker-1", change)
@@ -75,11 +75,11 @@ func TestAPodKeepsItsIDUntilKubernetesRemovesIt(t *testing.T) {
 	was := b.shows("worker-1")
 	b.set(1, "replicas")
 	b.until("the new count", func(now map[string]identity.Identity) bool { return now["worker-0"].Count == 1 })
-	b.api.Change(store.StatefulSet, apifake.Worker, func(o *unstructured.Unstructured) {
+	b.api.Change(kinds.StatefulSet, apifake.Worker, func(o *unstructured.Unstructured) {
 		o.SetAnnotations(map[string]string{assignment.Key: "{}"})
 	})
 	named := func() bool {
-		record := assignment.Decode(b.api.Get(store.StatefulSet, apifake.Worker).GetAnnotations())
+		record := assignment.Decode(b.api.Get(kinds.StatefulSet, apifake.Worker).GetAnnotations())
 		return record.State.Slots[1] == "worker-1"
 	}
 	if !b.api.Await(t.Context(), named) || b.shows("worker-1") != was {

@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // lockOn returns the lock that the pod's receipt states. A lock that others cannot find by the pod's labels is damaged.
@@ -50,7 +50,7 @@ func (a *Allocator) podGone() error {
 func (a *Allocator) getPod(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
 	switch {
-	case errors.Is(err, store.ErrGone), err == nil && pod.UID != a.o.PodUID, apierrors.IsUnauthorized(err) && a.unseen():
+	case errors.Is(err, request.ErrGone), err == nil && pod.UID != a.o.PodUID, apierrors.IsUnauthorized(err) && a.unseen():
 		return nil, a.podGone()
 	}
 	return pod, err

@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -57,7 +57,7 @@ func TestPlansThatAreRefusedStopNoWork(t *testing.T) {
 	b := newBench(t, 2)
 	b.pod("p0")
 	b.pod("p1")
-	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, request(http.MethodPatch, "/deployments/"))
+	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, asks(http.MethodPatch, "/deployments/"))
 	b.works("p0", nil)
 	before := b.shows("p0")
 	refused.Store(true)
@@ -82,7 +82,7 @@ func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")
 	b.pod("p1")
-	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, request(http.MethodPatch, "/deployments/"))
+	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, asks(http.MethodPatch, "/deployments/"))
 	p := b.works("p0", nil)
 	b.start("p1", nil)
 	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
@@ -101,7 +101,7 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
 	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
-		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, request(http.MethodPut, "/leases/"))
+		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, asks(http.MethodPut, "/leases/"))
 	reasons := make(chan string, 9)
 	p := b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
@@ -111,7 +111,7 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 	if reason := <-reasons; !strings.Contains(reason, `add verb "update"`) {
 		t.Errorf("the fence is for %q", reason)
 	}
-	var forbidden *store.ForbiddenError
+	var forbidden *request.ForbiddenError
 	if err := <-p.done; !errors.As(err, &forbidden) {
 		t.Errorf("Run ends with %v", err)
 	}
@@ -122,7 +122,7 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 func TestRenewalsThatArePutOffAreNotRefused(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
-	busy, seen := b.refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "later", request(http.MethodPut, "/leases/"))
+	busy, seen := b.refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "later", asks(http.MethodPut, "/leases/"))
 	heard := make(chan event.Event, 9)
 	b.works("p0", func(o *allocator.Options) {
 		o.FenceAfter = allocator.MinFenceAfter
@@ -144,7 +144,7 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
 	b.pod("p0")
-	renewed := b.times(request(http.MethodPut, "/leases/"))
+	renewed := b.times(asks(http.MethodPut, "/leases/"))
 	s := b.api.Store(t, b.clk)
 	a, err := allocator.New(t.Context(), allocator.Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, HandsOver: true, FenceAfter: allocator.MinFenceAfter})
 	if err != nil {
@@ -204,7 +204,7 @@ func TestRenewalsThatAreRefusedAreNoSilence(t *testing.T) {
 	const sentence = "ValidatingAdmissionPolicy 'idalloc-leases' denied request: not this Lease"
 	b := newBench(t, 1)
 	clk := doze(b)
-	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, sentence, request(http.MethodPut, "/leases/"))
+	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, sentence, asks(http.MethodPut, "/leases/"))
 	heard, waits := make(chan event.Event, 9), make(chan string, 9)
 	var stale atomic.Bool
 	p := b.works("p0", func(o *allocator.Options) {

@@ -11,7 +11,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/invariant"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // againTime is how long a process waits before it retakes partitions that another pod also locked, and before it looks again at another pod's Lease.
@@ -23,7 +24,7 @@ type contention struct {
 	backoff *pace.Backoff
 	again   time.Time
 	// lease is the Lease of another pod that this one waits for, at least until then.
-	lease store.Lease
+	lease slotlease.Lease
 	until time.Time
 }
 
@@ -57,14 +58,14 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		a.swapped(before, lock, token)
 		a.heard()
 		return nil
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		a.state = a.state.Failed(true)
 		return a.readPod(ctx)
-	case errors.Is(err, store.ErrNotKept), errors.Is(err, receipt.ErrNoToken):
+	case errors.Is(err, request.ErrNotKept), errors.Is(err, receipt.ErrNoToken):
 		a.wrote = "" // the stored receipt is not this pod's, or has no usable token
 	}
-	a.conflict = errors.Is(err, store.ErrConflict)
-	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of the write may have arrived, or may still arrive
+	a.conflict = errors.Is(err, request.ErrConflict)
+	late := a.conflict || errors.Is(err, request.ErrAmbiguous) // a copy of the write may have arrived, or may still arrive
 	if a.state = a.state.Failed(late); late {
 		a.failed = append(a.failed, next.Encode())
 	}
@@ -106,7 +107,7 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 		f := a.source.Facts()
 		forGood := f.Known && id >= f.Owned
 		err := a.lease.LetGo(ctx, id, forGood)
-		if forGood && err != nil && !store.Temporary(err) { // its Role may not permit deletion
+		if forGood && err != nil && !request.Temporary(err) { // its Role may not permit deletion
 			err = a.lease.LetGo(ctx, id, false)
 		}
 		if err != nil {
@@ -118,7 +119,7 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	}
 	other, left, err := a.lease.Secure(ctx, share)
 	switch {
-	case errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrNotKept):
+	case errors.Is(err, request.ErrAmbiguous), errors.Is(err, request.ErrNotKept):
 		a.state = a.state.MayHaveLease(share)
 		return err
 	case err != nil:
@@ -127,15 +128,15 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 		a.leaseTaken(other, left)
 		return nil
 	}
-	a.contention.lease, a.contention.until = store.Lease{}, time.Time{}
+	a.contention.lease, a.contention.until = slotlease.Lease{}, time.Time{}
 	a.state = a.state.HasLease(share)
 	return nil
 }
 
 // leaseTaken is called when another pod has the Lease that this one needs. A pod that noted its slot before it became strict keeps the slot, unless the
 // other pod still renews after doubt: then that pod works, and did not find the receipt.
-func (a *Allocator) leaseTaken(other store.Lease, left time.Duration) {
-	now, name := a.clock.Now(), store.LeaseName(a.ref.String(), other.ID)
+func (a *Allocator) leaseTaken(other slotlease.Lease, left time.Duration) {
+	now, name := a.clock.Now(), slotlease.Name(a.ref.String(), other.ID)
 	if seen := a.contention.lease.Version; seen != "" && seen != other.Version && now.Sub(a.work.Resumed()) > doubt {
 		a.state = a.state.Sure()
 	}

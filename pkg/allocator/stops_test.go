@@ -14,8 +14,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/apifake"
@@ -286,7 +286,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNoWork(t *testing.T) {
 		},
 		"StatefulSet": func(b *bench, change func(*allocator.Options)) (string, func()) {
 			b.pair(change)
-			return store.StatefulSet, func() { b.ordered("worker-7", nil) }
+			return kinds.StatefulSet, func() { b.ordered("worker-7", nil) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNoWork(t *testing.T) {
 					return nil
 				}
 			})
-			waiter := map[string]string{apifake.Deployment: "p1", store.StatefulSet: "worker-7"}[kind]
+			waiter := map[string]string{apifake.Deployment: "p1", kinds.StatefulSet: "worker-7"}[kind]
 			waits()
 			b.await("a waiter", func() bool {
 				r, _ := receipt.Of(b.api.Get(apifake.Pods, waiter), kind+"/worker")

@@ -9,6 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // doubt is how long a process that resumes lists again before it assumes that a conflicting receipt stays.
@@ -45,7 +46,7 @@ func (a *Allocator) list(ctx context.Context) error {
 	}
 	if !own {
 		a.state = a.state.Lost()
-		return fmt.Errorf("%w: the receipt on pod %s, or its labels, is not in the list of receipts as it was written", store.ErrNotKept, a.o.Pod)
+		return fmt.Errorf("%w: the receipt on pod %s, or its labels, is not in the list of receipts as it was written", request.ErrNotKept, a.o.Pod)
 	}
 	a.state = a.state.Saw(others)
 	a.compared(by)

@@ -137,7 +137,7 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 1)
 			b.works("p0", keepsWorking)
-			times := b.times(request(http.MethodPatch, "/deployments/worker"))
+			times := b.times(asks(http.MethodPatch, "/deployments/worker"))
 			act(b)
 			seldom(t, 5*time.Second, times)
 		})

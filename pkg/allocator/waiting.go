@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/planner"
 	"github.com/idalloc/idalloc/pkg/allocator/source"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // WayOut is the advice for a rolling update whose old pods do not hand over.
@@ -127,5 +127,5 @@ func (a *Allocator) leaseInTheWay() string {
 		return ""
 	}
 	return fmt.Sprintf("slot %d: pod %s has the Lease %s, last renewed at %s; if it does not renew it, its time is over by %s (strict mode)",
-		other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.contention.until.Format(time.RFC3339))
+		other.ID, other.Pod, slotlease.Name(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.contention.until.Format(time.RFC3339))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
 )
@@ -24,7 +25,7 @@ func ExampleSweep() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	owner, err := store.ParseRef("deployment/worker", "shop")
+	owner, err := kinds.ParseRef("deployment/worker", "shop")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -29,7 +29,7 @@ func TestASweepDeletesLeasesAboveTheCount(t *testing.T) {
 			server := apifake.New(t)
 			server.Put(apifake.Assigned(2, assignment.State{}))
 			s := server.Store(t, clock.RealClock{})
-			for _, l := range []store.Lease{{ID: 3}, {ID: 1}, {ID: 2}, {ID: 4, Holder: "lost-uid", Pod: "lost", Lasts: time.Second}} {
+			for _, l := range []slotlease.Lease{{ID: 3}, {ID: 1}, {ID: 2}, {ID: 4, Holder: "lost-uid", Pod: "lost", Lasts: time.Second}} {
 				if _, err := s.PutLease(t.Context(), apifake.Ref(), l); err != nil {
 					t.Fatal(err)
 				}
@@ -47,7 +47,7 @@ func TestASweepDeletesLeasesAboveTheCount(t *testing.T) {
 			}
 			var left []int
 			for id := range 5 {
-				if server.Get("Lease", store.LeaseName("Deployment/"+apifake.Worker, id)) != nil {
+				if server.Get("Lease", slotlease.Name("Deployment/"+apifake.Worker, id)) != nil {
 					left = append(left, id)
 				}
 			}

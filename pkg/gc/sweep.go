@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // fewVictims is the largest number of dead holders whose reasons are read one by one.
@@ -44,7 +46,7 @@ type Result struct {
 //
 // Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of backoff are used up or ctx ends.
 // Errors: those of store.Store's Get, Propose, EachLease and DeleteLease, and those of census.Survey.
-func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
+func Sweep(ctx context.Context, s *store.Store, ref kinds.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	result, err := sweepMap(ctx, s, ref, backoff, dryRun)
 	if err == nil {
 		result.Leases, err = leases(ctx, s, ref, dryRun)
@@ -52,7 +54,7 @@ func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Back
 	return result, err
 }
 
-func sweepMap(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
+func sweepMap(ctx context.Context, s *store.Store, ref kinds.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	var lost Result // the result of a write without an answer
 	for {
 		result, err := sweepOnce(ctx, s, ref, dryRun)
@@ -62,8 +64,8 @@ func sweepMap(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.B
 			}
 			return result, nil
 		}
-		ambiguous := errors.Is(err, store.ErrAmbiguous)
-		if (!ambiguous && !errors.Is(err, store.ErrConflict)) || backoff.Steps == 0 {
+		ambiguous := errors.Is(err, request.ErrAmbiguous)
+		if (!ambiguous && !errors.Is(err, request.ErrConflict)) || backoff.Steps == 0 {
 			return Result{}, err
 		}
 		if ambiguous {
@@ -79,8 +81,8 @@ func sweepMap(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.B
 	}
 }
 
-func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) (Result, error) {
-	owner, err := s.Get(ctx, ref)
+func sweepOnce(ctx context.Context, s *store.Store, ref kinds.Ref, dryRun bool) (Result, error) {
+	owner, err := s.GetOwner(ctx, ref)
 	if err != nil {
 		return Result{}, err
 	}
@@ -108,10 +110,10 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 		return result, nil
 	}
 	if _, err := s.Propose(ctx, owner, *next); err != nil {
-		if errors.Is(err, store.ErrGone) {
+		if errors.Is(err, request.ErrGone) {
 			return Result{}, fmt.Errorf("%w: it was deleted meanwhile: nothing is left to free", err)
 		}
-		result.Wrote = errors.Is(err, store.ErrAmbiguous)
+		result.Wrote = errors.Is(err, request.ErrAmbiguous)
 		return result, err
 	}
 	result.Wrote = true
@@ -145,7 +147,7 @@ func victims(ctx context.Context, s *store.Store, owner store.Owner, freed []pro
 func end(ctx context.Context, s *store.Store, namespace, name string) (string, error) {
 	pod, err := s.GetFullPod(ctx, namespace, name)
 	switch {
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return "its pod is gone", nil
 	case err != nil:
 		return "", err

@@ -16,7 +16,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -124,7 +124,7 @@ func TestSweep(t *testing.T) {
 			owner: crowded, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)},
 			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Wrote: true}, slots: onlyA,
 		},
-		"has no owner":                      {fails: store.ErrGone},
+		"has no owner":                      {fails: request.ErrGone},
 		"finds no room":                     {owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, full: true},
 		"only looks where there is no room": {owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, dry: true, full: true},
 	} {
@@ -184,7 +184,7 @@ func TestASweepTriesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := dead(t, func(w http.ResponseWriter, patch int) bool { return patch <= tc.conflicts && conflict(w) })
 			got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(tc.tries), false)
-			if tc.fails != errors.Is(err, store.ErrConflict) || tc.fails != (err != nil) || got.Wrote == tc.fails {
+			if tc.fails != errors.Is(err, request.ErrConflict) || tc.fails != (err != nil) || got.Wrote == tc.fails {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
@@ -302,7 +302,7 @@ func TestASweepDecidesNothingWithoutTheLists(t *testing.T) {
 			server.Put(tc.owner)
 			server.Before(withoutLists)
 			got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(2), false)
-			if !store.Temporary(err) || got.Wrote || slotsOf(server) != tc.slots {
+			if !request.Temporary(err) || got.Wrote || slotsOf(server) != tc.slots {
 				t.Errorf("%+v, %v, the map is %s", got, err, slotsOf(server))
 			}
 		})
@@ -316,7 +316,7 @@ func TestASweepOfAnOwnerThatIsDeletedMeanwhile(t *testing.T) {
 		return false
 	})
 	got, err := Sweep(t.Context(), server.Store(t, clock.RealClock{}), apifake.Ref(), tries(2), false)
-	if !errors.Is(err, store.ErrGone) || !strings.Contains(err.Error(), "nothing is left to free") || got.Wrote {
+	if !errors.Is(err, request.ErrGone) || !strings.Contains(err.Error(), "nothing is left to free") || got.Wrote {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -75,6 +75,8 @@ type Identity struct {
 	// Token is the fencing token of the id. It is constant while the process holds the id, and higher for every later holder of the same id. It is not a
 	// time. It is 0 while there is no id. It may be above 2^53, where a float64 rounds it.
 	Token int64
+	// Number is the machine number of a pod that asks for one, and 0 for others. It is constant while the pod holds the id.
+	Number int
 	// Pod and Namespace name the instance's pod.
 	Pod       string
 	Namespace string
@@ -92,9 +94,9 @@ func Pending(pod, namespace string) Identity {
 	return Identity{Pod: pod, Namespace: namespace}.Without(StatePending)
 }
 
-// Without returns i in this state, without id, token and partitions. The counts stay.
+// Without returns i in this state, without id, token, number and partitions. The counts stay.
 func (i Identity) Without(state State) Identity {
-	i.State, i.ID, i.Token, i.Stop = state, None, 0, 0
+	i.State, i.ID, i.Token, i.Number, i.Stop = state, None, 0, 0, 0
 	i.Partitions = i.Partitions.none()
 	return i
 }
@@ -119,7 +121,8 @@ type wire struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
 	Owner     Owner  `json:"owner"`
-	// Both are omitted where they do not apply. Then the bytes are the same as before partitions existed.
+	// These are omitted where they do not apply. Then the bytes are the same as before they existed.
+	Number     int             `json:"number,omitempty"`
 	Stop       int             `json:"stop,omitempty"`
 	Partitions *partitionsWire `json:"partitions,omitempty"`
 }
@@ -131,7 +134,7 @@ func (i Identity) MarshalJSON() ([]byte, error) {
 		Stop: i.Stop, Partitions: i.Partitions.wire(),
 	}
 	if i.Assigned() {
-		w.ID = &i.ID
+		w.ID, w.Number = &i.ID, i.Number
 	}
 	return json.Marshal(w)
 }
@@ -143,12 +146,12 @@ func (i *Identity) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return fmt.Errorf("identity: %w", err)
 	}
-	id := None
+	id, machine := None, 0
 	if w.State == StateAssigned {
 		if w.ID == nil || *w.ID < 0 || *w.ID >= w.Count {
 			return fmt.Errorf("identity: state is assigned, but the id is missing or not in [0, %d)", w.Count)
 		}
-		id = *w.ID
+		id, machine = *w.ID, w.Number
 	}
 	partitions, err := w.Partitions.partitions()
 	if err != nil {
@@ -158,7 +161,7 @@ func (i *Identity) UnmarshalJSON(b []byte) error {
 		partitions = partitions.none()
 	}
 	*i = Identity{
-		State: w.State, ID: id, Count: w.Count, Token: w.Token, Pod: w.Pod, Namespace: w.Namespace, Owner: w.Owner,
+		State: w.State, ID: id, Count: w.Count, Token: w.Token, Number: machine, Pod: w.Pod, Namespace: w.Namespace, Owner: w.Owner,
 		Stop: w.Stop, Partitions: partitions,
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -68,7 +69,7 @@ func ExampleOwner() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ref, err := store.ParseRef("deployment/worker", "shop")
+	ref, err := kinds.ParseRef("deployment/worker", "shop")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
@@ -225,14 +226,14 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 	born, end := metav1.NewTime(time.UnixMilli(1795219000000)), metav1.NewTime(time.UnixMilli(1795219200000))
 	pod := testPod("1", "r", "7")
 	pod.CreationTimestamp, pod.DeletionTimestamp = born, &end
-	pod.Labels[store.PodIndexLabel], pod.Annotations[store.CompletionIndexLabel] = "4", "5"
+	pod.Labels[kinds.PodIndexLabel], pod.Annotations[kinds.CompletionIndexLabel] = "4", "5"
 	pod.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {UID: "rs", Controller: new(true)}}
 	kept := trimPod(pod)
 	controller := metav1.GetControllerOf(kept)
 	if kept.Name != "worker-0" || kept.UID != "1" || !kept.CreationTimestamp.Equal(&born) || kept.DeletionTimestamp == nil || !kept.DeletionTimestamp.Equal(&end) {
 		t.Errorf("kept %+v", kept.ObjectMeta)
 	}
-	if kept.Labels[store.PodIndexLabel] != "4" || kept.Annotations[store.CompletionIndexLabel] != "5" || len(kept.Labels) != 1 || len(kept.Annotations) != 2 {
+	if kept.Labels[kinds.PodIndexLabel] != "4" || kept.Annotations[kinds.CompletionIndexLabel] != "5" || len(kept.Labels) != 1 || len(kept.Annotations) != 2 {
 		t.Errorf("kept labels %v, annotations %v", kept.Labels, kept.Annotations)
 	}
 	if controller == nil || controller.UID != "rs" || len(kept.OwnerReferences) != 1 {
@@ -334,7 +335,7 @@ func TestAnOwnersMoments(t *testing.T) {
 		"apiVersion": apifake.Apps, "kind": "DeploymentList", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{objectOf(moment("", "a", 1, nil))},
 	}}
 	clock := testclock.NewFakeClock(time.UnixMilli(1795219200123))
-	s := Owner(ctx, server.start(t, clock), store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}, logr.Discard())
+	s := Owner(ctx, server.start(t, clock), kinds.Ref{APIVersion: apifake.Apps, Kind: kinds.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}, logr.Discard())
 	if owner, ok, err := s.Latest(); ok || err != nil || owner.Name != "" {
 		t.Errorf("before anything was read: %+v, %t, %v", owner, ok, err)
 	}
@@ -348,7 +349,7 @@ func TestAnOwnersMoments(t *testing.T) {
 	}
 	holds := func(pod string) func(store.Owner, bool, error) bool {
 		return func(o store.Owner, ok bool, err error) bool {
-			return ok && err == nil && o.Record.State.Slots[0] == pod && o.Count == 2 && o.Kind == store.Deployment
+			return ok && err == nil && o.Record.State.Slots[0] == pod && o.Count == 2 && o.Kind == kinds.Deployment
 		}
 	}
 	says("the list", holds("a"))

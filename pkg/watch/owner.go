@@ -9,30 +9,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // OwnerStream follows one owner. Only one goroutine at a time may use it.
 type OwnerStream struct {
-	*Stream[*store.Object]
-	ref store.Ref
+	*Stream[*wire.Object]
+	ref kinds.Ref
 	// last is the decoded form of seen.
 	last store.Owner
-	seen *store.Object
+	seen *wire.Object
 }
 
 // Owner starts to follow the owner that ref names, in a goroutine that ends with ctx. It does not block and does not fail: Stale and Denied report later
 // problems.
-func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) *OwnerStream {
-	api := API[*store.Object]{
+func Owner(ctx context.Context, s *store.Store, ref kinds.Ref, log logr.Logger) *OwnerStream {
+	api := API[*wire.Object]{
 		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return s.ListObjects(ctx, ref, o)
 		},
 		Watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			return s.WatchObjects(ctx, ref, o)
 		},
-		Type: &store.Object{},
+		Type: &wire.Object{},
 	}
 	return &OwnerStream{
 		Stream: Follow(ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
@@ -96,8 +98,8 @@ func Selected(ctx context.Context, s *store.Store, namespace, selector string, l
 func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		Labels:      only(pod.Labels, store.PodIndexLabel, store.CompletionIndexLabel, receipt.IDLabel),
-		Annotations: only(pod.Annotations, receipt.Key, store.CompletionIndexLabel),
+		Labels:      only(pod.Labels, kinds.PodIndexLabel, kinds.CompletionIndexLabel, receipt.IDLabel),
+		Annotations: only(pod.Annotations, receipt.Key, kinds.CompletionIndexLabel),
 	}}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{{UID: unique.Make(c.UID).Value(), Controller: new(true)}}

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -28,49 +29,49 @@ var (
 //
 // It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the ReplicaSet, it returns an error. A pod
 // without a controller belongs to the owner in its receipt: the pod was relabelled, or its workload was deleted without its pods. Errors: ErrNoController,
-// ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or another error that store.Temporary judges.
+// ErrUnknownOwner, request.ErrGone, *request.ForbiddenError, or another error that request.Temporary judges.
 //
 // further are additional owner kinds.
-func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata, further ...store.Further) (store.Ref, error) {
+func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata, further ...kinds.Kind) (kinds.Ref, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
 		if ref, ok := byReceipt(pod, further); ok {
 			return ref, nil
 		}
-		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a "+store.AnyKind+
+		return kinds.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a "+kinds.Any+
 			"; if a virtual cluster copied it here, install idalloc in that cluster, and exclude this namespace from the policies here",
 			ErrNoController, pod.Name, pod.Namespace)
 	}
-	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name, further...)
+	ref, ok := kinds.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name, further...)
 	if !ok {
-		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
+		return kinds.Ref{}, unknown(pod, "pod "+pod.Name, controller)
 	}
-	if !ref.Is(store.ReplicaSet) {
+	if !ref.Is(kinds.ReplicaSet) {
 		return ref, nil // each Job of a CronJob has its own ids, and idalloc does not know the operators above other kinds
 	}
 	rs, err := s.GetMetadata(ctx, ref)
 	if err != nil {
-		return store.Ref{}, fmt.Errorf("cannot tell what owns pod %s in namespace %s: %w", pod.Name, pod.Namespace, err)
+		return kinds.Ref{}, fmt.Errorf("cannot tell what owns pod %s in namespace %s: %w", pod.Name, pod.Namespace, err)
 	}
 	above := metav1.GetControllerOfNoCopy(rs)
 	top, ok := kinds.BuiltIn(further...).Above(ref, above)
 	if !ok {
-		return store.Ref{}, unknown(pod, ref.String(), above)
+		return kinds.Ref{}, unknown(pod, ref.String(), above)
 	}
 	return top, nil
 }
 
 // byReceipt finds the owner of a pod without a controller. The pod may still hold its slot. Otherwise it waits until it is adopted, because a process that
 // ended would be restarted again and again.
-func byReceipt(pod *metav1.PartialObjectMetadata, further []store.Further) (store.Ref, bool) {
+func byReceipt(pod *metav1.PartialObjectMetadata, further []kinds.Kind) (kinds.Ref, bool) {
 	r, err := receipt.Parse(pod.Annotations[receipt.Key])
 	if err != nil || r.UID != string(pod.UID) {
-		return store.Ref{}, false
+		return kinds.Ref{}, false
 	}
 	return kinds.BuiltIn(further...).Parse(r.Owner, pod.Namespace)
 }
 
 func unknown(pod *metav1.PartialObjectMetadata, of string, controller *metav1.OwnerReference) error {
-	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, for which idalloc cannot count it: run the pods from a "+store.AnyKind,
-		ErrUnknownOwner, of, pod.Namespace, store.Shown(controller.APIVersion), store.Shown(controller.Kind), store.Shown(controller.Name))
+	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, for which idalloc cannot count it: run the pods from a "+kinds.Any,
+		ErrUnknownOwner, of, pod.Namespace, sanitise.Quoted(controller.APIVersion), sanitise.Quoted(controller.Kind), sanitise.Quoted(controller.Name))
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -30,7 +30,7 @@ func TestResolve(t *testing.T) {
 	by := func(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: under(apiVersion, kind, name)}}
 	}
-	further := func(group, kind, resource string) store.Further {
+	further := func(group, kind, resource string) kinds.Kind {
 		return kinds.Scaled(schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: kind}, resource)
 	}
 	rollouts, cloneSets := further("argoproj.io", "Rollout", "rollouts"), further("apps.kruise.io", "CloneSet", "clonesets")
@@ -42,24 +42,24 @@ func TestResolve(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod   *metav1.PartialObjectMetadata
 		above []metav1.OwnerReference // what owns the ReplicaSet worker-5d9
-		kinds []store.Further         // further kinds
+		kinds []kinds.Kind            // further kinds
 		want  string
 		is    error
 		says  string
 	}{
-		"a StatefulSet":                             {pod: by(apifake.Apps, store.StatefulSet, "worker"), want: "StatefulSet/worker"},
-		"a Job":                                     {pod: by("batch/v1", store.Job, "worker"), want: "Job/worker"},
-		"a ReplicaSet alone":                        {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), want: "ReplicaSet/worker-5d9"},
-		"a Deployment":                              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.Deployment, "worker"), want: "Deployment/worker"},
-		"a ReplicaSet of an operator":               {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), is: watch.ErrUnknownOwner, says: "ReplicaSet/worker-5d9"},
-		"a ReplicaSet of a further kind":            {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), kinds: []store.Further{rollouts}, want: "Rollout.argoproj.io/worker"},
-		"a further kind":                            {pod: by("apps.kruise.io/v1alpha1", "CloneSet", "worker"), kinds: []store.Further{rollouts, cloneSets}, want: "CloneSet.apps.kruise.io/worker"},
-		"another kind of its group":                 {pod: by("apps.kruise.io/v1alpha1", "DaemonSet", "worker"), kinds: []store.Further{cloneSets}, is: watch.ErrUnknownOwner},
-		"a ReplicaSet of another kind":              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "apps/v1 StatefulSet/worker"},
-		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, store.ReplicaSet, "worker-gone"), is: store.ErrGone, says: "cannot tell what owns pod worker-0"},
+		"a StatefulSet":                             {pod: by(apifake.Apps, kinds.StatefulSet, "worker"), want: "StatefulSet/worker"},
+		"a Job":                                     {pod: by("batch/v1", kinds.Job, "worker"), want: "Job/worker"},
+		"a ReplicaSet alone":                        {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-5d9"), want: "ReplicaSet/worker-5d9"},
+		"a Deployment":                              {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, kinds.Deployment, "worker"), want: "Deployment/worker"},
+		"a ReplicaSet of an operator":               {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), is: watch.ErrUnknownOwner, says: "ReplicaSet/worker-5d9"},
+		"a ReplicaSet of a further kind":            {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), kinds: []kinds.Kind{rollouts}, want: "Rollout.argoproj.io/worker"},
+		"a further kind":                            {pod: by("apps.kruise.io/v1alpha1", "CloneSet", "worker"), kinds: []kinds.Kind{rollouts, cloneSets}, want: "CloneSet.apps.kruise.io/worker"},
+		"another kind of its group":                 {pod: by("apps.kruise.io/v1alpha1", "DaemonSet", "worker"), kinds: []kinds.Kind{cloneSets}, is: watch.ErrUnknownOwner},
+		"a ReplicaSet of another kind":              {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, kinds.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "apps/v1 StatefulSet/worker"},
+		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, kinds.ReplicaSet, "worker-gone"), is: request.ErrGone, says: "cannot tell what owns pod worker-0"},
 		"a kind that is a megabyte long":            {pod: by("v1", strings.Repeat("K", 1<<20)+"\x1b[2J", "worker"), is: watch.ErrUnknownOwner, says: "KKKK\" and 1048"},
 		"a DaemonSet":                               {pod: by(apifake.Apps, "DaemonSet", "worker"), is: watch.ErrUnknownOwner, says: "pod worker-0"},
-		"a kind of another group":                   {pod: by("example.com/v1", store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "example.com/v1 StatefulSet/worker"},
+		"a kind of another group":                   {pod: by("example.com/v1", kinds.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "example.com/v1 StatefulSet/worker"},
 		"nothing":                                   {pod: &metav1.PartialObjectMetadata{}, is: watch.ErrNoController, says: "worker-0"},
 		"nothing, with a receipt":                   {pod: with(good.Encode()), want: "StatefulSet/worker"},
 		"nothing, with a receipt that locks none":   {pod: with(waits.Encode()), want: "StatefulSet/worker"},
@@ -69,7 +69,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := apifake.New(t)
-			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9"}}}
+			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": kinds.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9"}}}
 			rs.SetOwnerReferences(tc.above)
 			server.Put(rs)
 			s := server.Store(t, clock.RealClock{})
@@ -77,11 +77,11 @@ func TestResolve(t *testing.T) {
 			pod.Name, pod.Namespace, pod.UID = "worker-0", apifake.Namespace, "u"
 			ref, err := watch.Resolve(t.Context(), s, pod, tc.kinds...)
 			controller := metav1.GetControllerOf(pod)
-			if sent := server.Requests(); len(sent) > 0 && (controller == nil || controller.Kind != store.ReplicaSet) {
+			if sent := server.Requests(); len(sent) > 0 && (controller == nil || controller.Kind != kinds.ReplicaSet) {
 				t.Errorf("it sent %v", sent)
 			}
 			if tc.is != nil {
-				if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) || ref != (store.Ref{}) {
+				if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) || ref != (kinds.Ref{}) {
 					t.Errorf("%v, %v, want an error about %q: %v", ref, err, tc.says, tc.is)
 				}
 				return
@@ -102,10 +102,10 @@ func TestResolveWithoutAnAnswer(t *testing.T) {
 	})
 	s := server.Store(t, clock.RealClock{})
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "worker-0", Namespace: apifake.Namespace, OwnerReferences: under(apifake.Apps, store.ReplicaSet, "worker-5d9"),
+		Name: "worker-0", Namespace: apifake.Namespace, OwnerReferences: under(apifake.Apps, kinds.ReplicaSet, "worker-5d9"),
 	}}
 	ref, err := watch.Resolve(t.Context(), s, pod)
-	if forbidden, is := errors.AsType[*store.ForbiddenError](err); !is || forbidden == nil || ref != (store.Ref{}) {
+	if forbidden, is := errors.AsType[*request.ForbiddenError](err); !is || forbidden == nil || ref != (kinds.Ref{}) {
 		t.Errorf("%v, %v", ref, err)
 	}
 }

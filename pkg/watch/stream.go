@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // API gives a stream access to its objects, which have the type T.
@@ -56,7 +56,7 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			restrict(&o)
-			ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout) // the reflector repeats a list without an answer
+			ctx, cancel := context.WithTimeout(ctx, request.Timeout) // the reflector repeats a list without an answer
 			defer cancel()
 			list, err := api.List(ctx, o)
 			s.answered(err, false)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // Names of the objects that most tests need.
@@ -36,8 +36,8 @@ func Owner(count int64) *unstructured.Unstructured {
 }
 
 // Ref names it.
-func Ref() store.Ref {
-	return store.Ref{APIVersion: Apps, Kind: Deployment, Namespace: Namespace, Name: Worker}
+func Ref() kinds.Ref {
+	return kinds.Ref{APIVersion: Apps, Kind: Deployment, Namespace: Namespace, Name: Worker}
 }
 
 // Assigned is the Deployment with a map.

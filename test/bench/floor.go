@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // retryPause is the pause before a request is sent again.
@@ -24,7 +25,7 @@ func propose(ctx context.Context, w *workload) error {
 	if err != nil {
 		return err
 	}
-	from, err := s.Get(ctx, w.ref())
+	from, err := s.GetOwner(ctx, w.ref())
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func claimAtTheFloor(ctx context.Context, c claimant) (id int, leave func(), err
 	}
 	var owner store.Owner
 	err = persist(ctx, func() (err error) {
-		owner, err = s.Get(ctx, c.ref())
+		owner, err = s.GetOwner(ctx, c.ref())
 		return err
 	})
 	if err != nil {
@@ -61,7 +62,7 @@ func claimAtTheFloor(ctx context.Context, c claimant) (id int, leave func(), err
 	since := ""
 	err = persist(ctx, func() error {
 		pod, err := s.SwapLock(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, "", lock)
-		if errors.Is(err, store.ErrConflict) {
+		if errors.Is(err, request.ErrConflict) {
 			return nil // no other client writes it: an earlier try, whose answer was lost, was accepted
 		}
 		if err == nil {
@@ -87,7 +88,7 @@ func claimAtTheFloor(ctx context.Context, c claimant) (id int, leave func(), err
 func persist(ctx context.Context, do func() error) error {
 	return wait.PollUntilContextCancel(ctx, retryPause, true, func(context.Context) (bool, error) {
 		err := do()
-		if store.Temporary(err) {
+		if request.Temporary(err) {
 			return false, nil
 		}
 		return true, err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/bench/table"
@@ -83,7 +84,7 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary string) ([]
 	line := []string{table.Seconds(took), table.Megabytes(float64(sent.received))}
 	// The planner is there when one pod more is wanted, the waiter when a new revision begins.
 	for _, change := range []func() error{
-		func() error { return w.Scale(ctx, store.Deployment, deployment, claimers+1) }, func() error { return w.rolls(ctx) },
+		func() error { return w.Scale(ctx, kinds.Deployment, deployment, claimers+1) }, func() error { return w.rolls(ctx) },
 	} {
 		if err := change(); err != nil {
 			return nil, err
@@ -140,7 +141,7 @@ func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) err
 		return err
 	}
 	lock := receipt.Receipt{
-		UID: string(made.UID), Owner: store.Deployment + "/" + owner, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: receipt.Draw(),
+		UID: string(made.UID), Owner: kinds.Deployment + "/" + owner, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: receipt.Draw(),
 	}
 	_, err = s.SwapLock(ctx, read, "", lock)
 	return err

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/bench/node"
 	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -126,8 +126,8 @@ func (w *workload) claimants(ctx context.Context, pods []corev1.Pod) (all []clai
 	return all, nil
 }
 
-func (w *workload) ref() store.Ref {
-	return store.Ref{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: store.Deployment, Namespace: w.Name, Name: deployment}
+func (w *workload) ref() kinds.Ref {
+	return kinds.Ref{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kinds.Deployment, Namespace: w.Name, Name: deployment}
 }
 
 // owner returns which pod has which id by an annotation of the Deployment.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -65,7 +65,7 @@ func deploy(ctx context.Context, t *testing.T, env *suite.Suite, name string, re
 // scale sets the replicas and waits until that many pods have their ids.
 func (w *workload) scale(ctx context.Context, replicas int32) {
 	w.t.Helper()
-	must(w.t, w.namespace.Scale(ctx, store.Deployment, w.name, replicas))
+	must(w.t, w.namespace.Scale(ctx, kinds.Deployment, w.name, replicas))
 	w.settled(ctx, replicas)
 }
 

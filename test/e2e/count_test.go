@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // countChanges are specs of programs that take id and count as flags.
@@ -103,7 +103,9 @@ func countChanges() {
 	It("restarts pods whose volumes show the new count a minute late", Serial, func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
-		w := counting(ctx, assignment.OnCountRestart, onBothNodes)
+		w := counting(ctx, assignment.OnCountRestart, onBothNodes, func(s *appsv1.DeploymentSpec) {
+			s.Template.Spec.Tolerations = nil // Kubernetes waits for five minutes before it replaces pods of a silent node
+		})
 		before := w.held(ctx, 3)
 		w.expectFlags(ctx, 3)
 		late, uids := w.podsOn(ctx, node), w.uids(ctx)
@@ -113,7 +115,7 @@ func countChanges() {
 		resume := c.stopSecondKubelet()
 		w.scale(ctx, "4")
 		Eventually(w.pods).WithContext(ctx).Should(ContainElement(And(
-			HaveField("Name", BeElementOf(late)), HaveField("Annotations", HaveKeyWithValue(store.StartCountKey, "4")),
+			HaveField("Name", BeElementOf(late)), HaveField("Annotations", HaveKeyWithValue(receipt.StartCountKey, "4")),
 		)))
 		Consistently(func(g Gomega) {
 			for _, pod := range late {
@@ -141,7 +143,7 @@ func countChanges() {
 		Eventually(func(g Gomega, ctx context.Context) {
 			pods, err := w.pods(ctx)
 			g.Expect(err).NotTo(HaveOccurred())
-			told := slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Annotations[store.TurnKey] == "" })
+			told := slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Annotations[receipt.TurnKey] == "" })
 			g.Expect(told).To(ConsistOf(HaveField("Status.Conditions", ContainElement(And(HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionFalse))))))
 		}).WithContext(ctx).Should(Succeed())
 		w.scale(ctx, "3")
@@ -173,7 +175,7 @@ func (w *workload) expectFlags(ctx context.Context, count int) {
 			flags, err := flagsOf(p.Name)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(flags).To(Equal([]string{"--shard=" + p.Labels[idLabel], "--total-shards=" + strconv.Itoa(count)}), p.Name)
-			g.Expect(p.Annotations[store.TurnKey]).To(BeEmpty(), p.Name)
+			g.Expect(p.Annotations[receipt.TurnKey]).To(BeEmpty(), p.Name)
 		}
 	}).WithContext(ctx).Should(Succeed())
 }
@@ -209,7 +211,7 @@ func kill(pod, program string) error {
 func (w *workload) awaitTurn(ctx context.Context, of holders, count int) {
 	GinkgoHelper()
 	Eventually(w.pods).WithContext(ctx).WithPolling(100 * time.Millisecond).Should(ContainElement(And(
-		HaveField("Name", BeElementOf(slices.Collect(maps.Values(of)))), HaveField("Annotations", HaveKeyWithValue(store.StartCountKey, strconv.Itoa(count))),
+		HaveField("Name", BeElementOf(slices.Collect(maps.Values(of)))), HaveField("Annotations", HaveKeyWithValue(receipt.StartCountKey, strconv.Itoa(count))),
 	)))
 }
 
@@ -245,7 +247,7 @@ func (w *workload) measureTurns(ctx context.Context) (tell func()) {
 			for _, p := range pods {
 				_, did := began[p.Name]
 				_, over := ended[p.Name]
-				switch under := p.Annotations[store.TurnKey] != ""; {
+				switch under := p.Annotations[receipt.TurnKey] != ""; {
 				case under && !did:
 					began[p.Name] = time.Since(start)
 				case !under && did && !over:

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/overlap"
 )
@@ -118,8 +119,8 @@ func (w *workload) owner(ctx context.Context) (store.Owner, error) {
 	if err != nil {
 		return store.Owner{}, err
 	}
-	ref, _ := store.NewRef("apps/v1", store.Deployment, w.namespace, name)
-	return s.Get(ctx, ref)
+	ref, _ := kinds.NewRef("apps/v1", kinds.Deployment, w.namespace, name)
+	return s.GetOwner(ctx, ref)
 }
 
 func (w *workload) restart(ctx context.Context) {

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -93,9 +94,27 @@ func uses() {
 		u.next(ctx, "1", before)
 		Expect(u.lines(ctx, 3)).To(HaveKeyWithValue("1", line+"1"))
 	},
-		Entry("a machine number", "number", "machine number ", SpecTimeout(2*patience)),
 		Entry("a static member of a Kafka group", "kafka", "group.instance.id=orders-", SpecTimeout(2*patience)),
 	)
+
+	It("have a machine number, which rests before the next pod has it", func(ctx SpecContext) {
+		const rests = 5 * time.Second // the manifest says so
+		u := applyUse(ctx, "number")
+		for id, says := range u.lines(ctx, 3) {
+			Expect(says).To(Equal("machine number 10" + id))
+		}
+		before := u.holder(ctx, "1")
+		u.end(ctx, before)
+		Eventually(func(ctx context.Context) error {
+			_, err := client.CoreV1().Pods(u.namespace).Get(ctx, before, metav1.GetOptions{})
+			return err
+		}).WithContext(ctx).WithPolling(100 * time.Millisecond).Should(MatchError(apierrors.IsNotFound, "not found"))
+		gone := time.Now()
+		u.next(ctx, "1", before)
+		Expect(time.Since(gone)).To(BeNumerically(">", rests-time.Second))
+		reportf("a machine number", "was used again %.1f s after its pod was gone", time.Since(gone).Seconds())
+		Expect(u.lines(ctx, 3)).To(HaveKeyWithValue("1", "machine number 101"))
+	}, SpecTimeout(2*patience))
 
 	It("have the two variables of Argo CD's application controller", func(ctx SpecContext) {
 		const name, says = "argocd-application-controller", "shard $ARGOCD_CONTROLLER_SHARD of $ARGOCD_CONTROLLER_REPLICAS"

@@ -218,12 +218,12 @@ func TestArchitectureNamesFunctionsThatThereAre(t *testing.T) {
 	}
 }
 
-// The pages that people read from the beginning must stay short. Those that are made from code, and the changes, are only looked up.
+// The pages that people read from the beginning must stay short. Those that are made from code, the changes, and the record of bugs are only looked up.
 func TestThePagesAreShort(t *testing.T) {
-	const together = 40_600
+	const together = 39_250
 	all, sum := pages(t), 0
 	for page, text := range all {
-		if !slices.Contains([]string{"CHANGELOG.md", "charts/idalloc/README.md", "docs/messages.md", "docs/reference.md"}, page) {
+		if !slices.Contains([]string{"CHANGELOG.md", "charts/idalloc/README.md", "docs/figures/found.md", "docs/messages.md", "docs/reference.md"}, page) {
 			sum += len(strings.Fields(text))
 		}
 	}

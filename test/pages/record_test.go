@@ -33,7 +33,7 @@ func TestEachCommandOfTheRecordIsThere(t *testing.T) {
 			}
 		}
 		for word := range strings.FieldsSeq(cells[3]) {
-			if m := command.FindStringSubmatch(word); word != "-" && (m == nil || !isSeed(m) && !there[m[1]+":"+m[2]]) {
+			if m := command.FindStringSubmatch(word); word != "-" && (len(m) == 0 || !isSeed(m) && !there[m[1]+":"+m[2]]) {
 				t.Errorf("there is no %s, or hack/record does not read it", word)
 			}
 		}

@@ -23,7 +23,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -57,12 +57,12 @@ func TestPrometheusSeesAWorkload(t *testing.T) {
 	p.becomes(ctx, t, `count(idalloc_owner_info{owner_kind="Deployment",owner_name="worker",namespace="`+namespace.Name+`"})`, "3")
 	p.becomes(ctx, t, "sum(idalloc_restores_total)", "0")
 
-	must(t, namespace.Scale(ctx, store.Deployment, name, 5))
+	must(t, namespace.Scale(ctx, kinds.Deployment, name, 5))
 	p.becomes(ctx, t, "sum(idalloc_id_held)", "5")
 	p.becomes(ctx, t, "min(idalloc_slots)", "5")
 	tamper(ctx, t, env, namespace)
 	p.until(ctx, t, "the restore is counted", "sum(idalloc_restores_total) > 0", func(got []sample) bool { return len(got) == 1 })
-	must(t, namespace.Scale(ctx, store.Deployment, name, 2))
+	must(t, namespace.Scale(ctx, kinds.Deployment, name, 2))
 	p.becomes(ctx, t, "sum(idalloc_id_held)", "2")
 	p.becomes(ctx, t, "max(idalloc_slots)", "2")
 

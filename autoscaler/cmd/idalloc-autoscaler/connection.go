@@ -5,11 +5,11 @@ import (
 
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/connect"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // connectTo returns the workload that the arguments name, and the configuration of its API server.
-func connectTo(flags *connect.Flags, args []string) (store.Ref, *rest.Config, error) {
+func connectTo(flags *connect.Flags, args []string) (kinds.Ref, *rest.Config, error) {
 	ref, err := commands.One(args)
 	if err != nil {
 		return ref, nil, err

@@ -21,7 +21,8 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/commands"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 type getter struct {
@@ -111,14 +112,14 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 }
 
 // leader returns the identity in the Lease of a workload's autoscalers.
-func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref) (string, error) {
+func leader(ctx context.Context, client coordination.LeasesGetter, ref kinds.Ref) (string, error) {
 	name := leaseName(ref)
 	lease, err := client.Leases(ref.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", fmt.Errorf("no autoscaler of %s has led in namespace %s: Lease %s does not exist; ask one that needs no Lease with --url", ref, ref.Namespace, name)
 	case apierrors.IsForbidden(err):
-		return "", store.Forbidden("get", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, ref.Namespace, name, err)
+		return "", request.Forbidden("get", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, ref.Namespace, name, err)
 	case err != nil:
 		return "", fmt.Errorf("get Lease %s in namespace %s: %w", name, ref.Namespace, err)
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "":
@@ -135,7 +136,7 @@ func viaProxy(ctx context.Context, client rest.Interface, namespace, pod string,
 	case err == nil:
 		return body, nil
 	case apierrors.IsForbidden(err):
-		return nil, store.Forbidden("get", schema.GroupVersionResource{Version: "v1", Resource: "pods/proxy"}, namespace, pod, err)
+		return nil, request.Forbidden("get", schema.GroupVersionResource{Version: "v1", Resource: "pods/proxy"}, namespace, pod, err)
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("the leader calls itself %s, which is no pod of namespace %s: ask it at its address with --url: %w", pod, namespace, err)
 	case errors.As(err, &status) && status.Status().Code == http.StatusServiceUnavailable:

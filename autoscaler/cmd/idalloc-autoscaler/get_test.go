@@ -16,13 +16,13 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // leading is an autoscaler that leads.
 func leading() *state.Latest {
-	l := &state.Latest{Settings: decide.Settings{Capacity: 100}, Key: "key", Ref: store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"}}
+	l := &state.Latest{Settings: decide.Settings{Capacity: 100}, Key: "key", Ref: kinds.Ref{Kind: kinds.Deployment, Namespace: "demo", Name: "worker"}}
 	l.Observe(loop.Report{
 		Now:      time.Now(),
 		Seen:     decide.Seen{Count: 1, Partitions: 2, Row: placement.Owners{0: placement.Of(0, 1)}, Loads: decide.Loads{Speeds: []float64{30, 60}, At: time.Now()}},

@@ -25,6 +25,7 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/serve"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -155,7 +156,7 @@ func (r *runner) check() error {
 }
 
 // leaseName returns the name of the Lease. All autoscalers of a workload share it.
-func leaseName(ref store.Ref) string {
+func leaseName(ref kinds.Ref) string {
 	return "idalloc-autoscaler-" + strings.ToLower(ref.Kind) + "." + ref.Name
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/metrics"
 	"github.com/idalloc/idalloc/hack/reference/described"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
-func main() { described.Main(metrics.New("", decide.Settings{}, store.Ref{})) }
+func main() { described.Main(metrics.New("", decide.Settings{}, kinds.Ref{})) }

@@ -15,7 +15,8 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Source reports how fast partitions grow.
@@ -58,12 +59,12 @@ type Report struct {
 	SourceErr, Err error
 }
 
-// Run takes steps until ctx ends or the workload is gone. It returns nil, or an error that wraps store.ErrGone.
+// Run takes steps until ctx ends or the workload is gone. It returns nil, or an error that wraps request.ErrGone.
 func (l *Loop) Run(ctx context.Context) error {
 	tick := l.Clock.NewTicker(l.Period)
 	defer tick.Stop()
 	for {
-		if err := l.Step(ctx).Err; errors.Is(err, store.ErrGone) {
+		if err := l.Step(ctx).Err; errors.Is(err, request.ErrGone) {
 			return fmt.Errorf("%s in namespace %s is gone: %w", l.Workload.Ref, l.Workload.Ref.Namespace, err)
 		}
 		select {
@@ -109,7 +110,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	r.Decision = d
 	l.say(d, r.Now)
 	if d.Undone != nil && !l.DryRun {
-		l.tell(ctx, m, store.EventWarning, "ScalingUndone", d.Undone.String())
+		l.tell(ctx, m, kubeevent.Warning, "ScalingUndone", d.Undone.String())
 	}
 	switch {
 	case l.KeepPods && d.Action == decide.Scale:
@@ -128,7 +129,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	}
 	r.Done = true
 	l.Decider.Wrote(d, r.Now)
-	l.tell(ctx, m, store.EventNormal, eventReason(d.Action), d.Why)
+	l.tell(ctx, m, kubeevent.Normal, eventReason(d.Action), d.Why)
 	return nil
 }
 
@@ -164,7 +165,7 @@ const fine = "the workload and its loads can be read again"
 func (l *Loop) complain(r Report) {
 	text, now := "", l.Clock.Now()
 	switch {
-	case errors.Is(r.Err, store.ErrConflict):
+	case errors.Is(r.Err, request.ErrConflict):
 		l.Log.V(1).Info("the workload changed in between; the next step decides again", "reason", r.Err.Error())
 		return
 	case r.Err != nil:
@@ -189,7 +190,7 @@ func eventReason(action decide.Action) string {
 
 // tell writes an Event about the workload. It tries only once.
 func (l *Loop) tell(ctx context.Context, m workload.Moment, kind, reason, message string) {
-	err := l.Workload.Store.Tell(ctx, store.KubeEvent{
+	err := l.Workload.Store.Tell(ctx, kubeevent.Event{
 		About: m.Owner.About(), Namespace: m.Owner.Namespace, Reporter: l.Reporter, Type: kind, Reason: reason, Message: message,
 	})
 	if err != nil {

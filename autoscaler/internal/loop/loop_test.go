@@ -25,7 +25,9 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/cases"
 )
@@ -136,7 +138,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, err := store.ParseRef("deployment/worker", "demo")
+	ref, err := kinds.ParseRef("deployment/worker", "demo")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +303,7 @@ func TestAStepOfAnotherScalerTowardsWhatIsPublishedChangesNothing(t *testing.T) 
 func TestTheLoopEndsWithTheWorkload(t *testing.T) {
 	r := newRig(t)
 	r.server.set(func(*http.Request) int { return http.StatusNotFound })
-	if err := r.Run(t.Context()); !errors.Is(err, store.ErrGone) {
+	if err := r.Run(t.Context()); !errors.Is(err, request.ErrGone) {
 		t.Errorf("%v", err)
 	}
 }

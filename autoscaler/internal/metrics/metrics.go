@@ -13,7 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -39,7 +39,7 @@ const prefix = "idalloc_autoscaler_"
 
 // New returns the metrics of an autoscaler with this version, workload and settings. Every metric names the workload, so that one Prometheus can hold those of
 // several.
-func New(version string, settings decide.Settings, ref store.Ref) *Metrics {
+func New(version string, settings decide.Settings, ref kinds.Ref) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), settings: settings}
 	ours := prometheus.WrapRegistererWith(prometheus.Labels{"owner_namespace": ref.Namespace, "owner_kind": ref.Kind, "owner_name": ref.Name}, m.registry)
 	gauge := func(name, help string) prometheus.Gauge {

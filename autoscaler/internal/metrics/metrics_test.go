@@ -16,7 +16,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/metrics"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -38,7 +38,7 @@ func scrape(m *metrics.Metrics) string {
 }
 
 func observed() *metrics.Metrics {
-	m := metrics.New("v1.2.3", decide.Settings{Capacity: 100, Margin: 1}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
+	m := metrics.New("v1.2.3", decide.Settings{Capacity: 100, Margin: 1}, kinds.Ref{Kind: kinds.Deployment, Namespace: "demo", Name: "worker"})
 	m.Leads(true)
 	m.Observe(report(100, decide.Idle))
 	r := report(105, decide.Acting)
@@ -94,7 +94,7 @@ func TestWhoDoesNotLeadSaysNothingOfTheWorkload(t *testing.T) {
 
 // Who looks at a dashboard must not see a workload at rest, with loads of this moment.
 func TestAWorkloadThatCannotBeReadIsNotIdle(t *testing.T) {
-	m := metrics.New("v1.2.3", decide.Settings{Capacity: 100}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
+	m := metrics.New("v1.2.3", decide.Settings{Capacity: 100}, kinds.Ref{Kind: kinds.Deployment, Namespace: "demo", Name: "worker"})
 	m.Leads(true)
 	m.Observe(report(100, decide.Idle))
 	for second := int64(105); second <= 3700; second += 5 {

@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/internal/loopback"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -68,7 +68,7 @@ type Partition struct {
 }
 
 // of returns the state after a step in which the owner was read.
-func of(r loop.Report, settings decide.Settings, ref store.Ref) State {
+func of(r loop.Report, settings decide.Settings, ref kinds.Ref) State {
 	seen, d := r.Seen, r.Decision
 	s := State{
 		At: r.Now, Namespace: ref.Namespace, Owner: ref.String(), Phase: d.Phase, Action: d.Action, Reason: d.Reason, Why: d.Why,
@@ -133,7 +133,7 @@ func byPartition(owners placement.Owners) map[int]*int {
 // Latest serves the state of the last step. It is safe for concurrent use.
 type Latest struct {
 	Settings decide.Settings
-	Ref      store.Ref
+	Ref      kinds.Ref
 	// Key must be in the header KeyHeader of a request that does not come from loopback. If Key is empty, such requests are refused.
 	Key string
 

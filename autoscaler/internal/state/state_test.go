@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -76,7 +76,7 @@ func TestTheStateIsForLoopbackAndForReadersOfTheLease(t *testing.T) {
 }
 
 func latest() *state.Latest {
-	return &state.Latest{Settings: decide.Settings{Capacity: 100, Margin: 1}, Ref: store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"}}
+	return &state.Latest{Settings: decide.Settings{Capacity: 100, Margin: 1}, Ref: kinds.Ref{Kind: kinds.Deployment, Namespace: "demo", Name: "worker"}}
 }
 
 func TestTheTablesShowLoadsAndWhyNothingIsDecided(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // settled reports whether the owner's status proves that each id has a Ready pod. During a rollout, and while a pod is being deleted, the number of Ready pods
@@ -24,9 +24,9 @@ func settled(owner *unstructured.Unstructured, count int) bool {
 		return int(n)
 	}
 	switch owner.GetKind() {
-	case store.Job:
+	case kinds.Job:
 		return status("active") == count && status("ready") == count && status("terminating") == 0
-	case store.ReplicaSet:
+	case kinds.ReplicaSet:
 		return status("replicas") == count && status("readyReplicas") == count && status("terminatingReplicas") == 0
 	}
 	return status("replicas") == count && status("readyReplicas") == count && status("updatedReplicas") == count && status("terminatingReplicas") == 0

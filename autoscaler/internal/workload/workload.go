@@ -19,7 +19,10 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -32,7 +35,7 @@ var ErrNoScale = errors.New("a Job has no scale subresource")
 // Workload is an owner that is scaled.
 type Workload struct {
 	Store *store.Store
-	Ref   store.Ref
+	Ref   kinds.Ref
 }
 
 // Moment is the result of one read of the owner.
@@ -43,8 +46,8 @@ type Moment struct {
 }
 
 // CanScale returns an error that wraps ErrNoScale if owners of this kind cannot be scaled through the scale subresource.
-func CanScale(ref store.Ref) error {
-	if ref.Is(store.Job) {
+func CanScale(ref kinds.Ref) error {
+	if ref.Is(kinds.Job) {
 		return fmt.Errorf("%w: %s: use a Deployment, a StatefulSet or a ReplicaSet, or --scale=false", ErrNoScale, ref)
 	}
 	return nil
@@ -57,7 +60,7 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 	if err != nil {
 		return Moment{}, err
 	}
-	var object store.Object
+	var object wire.Object
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
 		return Moment{}, fmt.Errorf("read %s in namespace %s: %w", w.Ref, w.Ref.Namespace, err)
 	}
@@ -129,8 +132,8 @@ func (w Workload) Assign(ctx context.Context, m Moment, target placement.Owners)
 	return w.patch(ctx, m.Owner, map[string]any{"annotations": map[string]string{assignment.PartitionTargetKey: target.String()}}, nil)
 }
 
-// Scale sets the number of pods, if nothing has changed since m was read. Errors wrap store.ErrConflict if something has changed, store.ErrGone if the owner no
-// longer exists, or *store.ForbiddenError if the Role does not permit it. Others come from the client.
+// Scale sets the number of pods, if nothing has changed since m was read. Errors wrap request.ErrConflict if something has changed, request.ErrGone if the owner no
+// longer exists, or *request.ForbiddenError if the Role does not permit it. Others come from the client.
 func (w Workload) Scale(ctx context.Context, m Moment, replicas int) error {
 	if err := CanScale(w.Ref); err != nil {
 		return err
@@ -140,7 +143,7 @@ func (w Workload) Scale(ctx context.Context, m Moment, replicas int) error {
 
 // patch writes metadata and spec of the object or of a subresource.
 func (w Workload) patch(ctx context.Context, o store.Owner, metadata, spec map[string]any, subresource ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, request.Timeout)
 	defer cancel()
 	metadata["uid"], metadata["resourceVersion"] = o.UID, o.ResourceVersion
 	object := map[string]any{"metadata": metadata}
@@ -167,11 +170,11 @@ func (w Workload) judge(gvr schema.GroupVersionResource, err error) error {
 	case err == nil:
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%s: %w: %w", what, store.ErrConflict, err)
+		return fmt.Errorf("%s: %w: %w", what, request.ErrConflict, err)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s: %w: %w", what, store.ErrGone, err)
+		return fmt.Errorf("%s: %w: %w", what, request.ErrGone, err)
 	case apierrors.IsForbidden(err):
-		return store.Forbidden("patch", gvr, w.Ref.Namespace, w.Ref.Name, err)
+		return request.Forbidden("patch", gvr, w.Ref.Namespace, w.Ref.Name, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -15,8 +15,10 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -93,7 +95,7 @@ func (s *server) read(t *testing.T) (workload.Moment, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, err := store.ParseRef("deployment/worker", "demo")
+	ref, err := kinds.ParseRef("deployment/worker", "demo")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func TestPodsAreListedUnlessAllAreReadyAndNoOtherIsThere(t *testing.T) {
 	}
 	s := &server{denied: true}
 	_, err := s.read(t)
-	if forbidden := (*store.ForbiddenError)(nil); !errors.As(err, &forbidden) || !strings.Contains(err.Error(), `verb "list" on resource "pods"`) {
+	if forbidden := (*request.ForbiddenError)(nil); !errors.As(err, &forbidden) || !strings.Contains(err.Error(), `verb "list" on resource "pods"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -20,7 +20,9 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -37,7 +39,7 @@ const (
 type scaled struct {
 	*suite.Namespace
 
-	ref    store.Ref
+	ref    kinds.Ref
 	store  *store.Store // the admin's
 	config *rest.Config // the autoscaler's
 
@@ -53,7 +55,7 @@ func prepare(ctx SpecContext) *scaled {
 	ns, err := env.NewNamespace(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
-	ref, err := store.ParseRef("deployment/"+name, ns.Name)
+	ref, err := kinds.ParseRef("deployment/"+name, ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	w := &scaled{Namespace: ns, ref: ref}
 	w.store, err = store.New(env.ControlPlane.Config(), clock.RealClock{})
@@ -125,7 +127,7 @@ func (w *scaled) follow(ctx SpecContext) {
 		defer close(done)
 		var last *store.Owner
 		for e := range watch.ResultChan() {
-			object, ok := e.Object.(*store.Object)
+			object, ok := e.Object.(*wire.Object)
 			if !ok {
 				continue
 			}

@@ -1,10 +1,6 @@
 package decision
 
 import (
-	"maps"
-	"slices"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -32,43 +28,6 @@ const (
 	asks
 	tells
 )
-
-// division returns how the controller divides partitions. Without agents it leaves them unchanged, and drops them if the pods that divided them have been
-// replaced by gated pods: no plan of a peer would.
-func (v *view) division() proposal.Division {
-	o := v.w.Owner
-	return proposal.Division{
-		Wish: o.Wish, Vacant: v.w.Vacant, AtOnce: !o.Wish.HasFailoverAfter && !o.RollsNow, Joins: v.w.Joins, Gathers: v.w.Gathers,
-		Unchanged: !slices.ContainsFunc(v.pods, func(p *pod) bool { return p.Agent }),
-		Ends:      len(v.pods) > 0 && !slices.ContainsFunc(v.pods, func(p *pod) bool { return !p.Assigned || p.Receipt.Share.Of > 0 }),
-	}
-}
-
-// readAgent makes an agent's unreadable receipt lock what was last confirmed. If it locked every partition instead, anyone who may write one pod's receipt
-// could stop all pods.
-func (p *pod) readAgent() {
-	if !p.Agent || p.Receipt.State != receipt.Unreadable {
-		return
-	}
-	p.damaged = true
-	p.Receipt.State, p.Receipt.Share = receipt.Locks, receipt.Share{ID: p.Receipt.Share.ID}
-	if c := p.Proposal.Confirmed; c != nil {
-		p.Receipt.Share = c.Share
-	}
-	if p.Receipt.Share.Empty() {
-		p.Receipt.State = receipt.Waits
-	}
-}
-
-// moved reports whether the pod locks something of another owner.
-func (p *pod) moved() bool { return p.Former.State == receipt.Locks }
-
-// listens reports whether the agent gets proposals of this owner. A relabelled pod keeps its owner: that of the proposal, or of the receipt if another program
-// removed the proposal.
-func (v *view) listens(p *pod) bool {
-	keeps := p.Proposal.Owner == v.w.Owner.Owner || !p.Told && p.Receipt.State == receipt.Locks && !p.moved()
-	return p.Agent && (p.Owned || p.Controller == "" && keeps)
-}
 
 // agent decides what the agent is told, and confirms its lock (T3). A pod that ends without a slot is not told why it waits.
 func (v *view) agent(p *pod) {
@@ -184,33 +143,6 @@ func (v *view) count(p *pod) int {
 		return max(p.Proposal.Count, id+1)
 	}
 	return n
-}
-
-// sound reports whether the pod named by should get the slot of agent p. It must be alive, owned and waiting. And it must be of the current revision while p is
-// not, or p must be condemned. No other request in the map stops work.
-func (v *view) sound(by string, p *pod) bool {
-	q := v.named[by]
-	if q == nil || !q.Owned || q.Terminating || v.has(q) || q.Receipt.State != receipt.Waits && !q.canTake() {
-		return false
-	}
-	return v.w.Owner.Replaces && v.current(q) && !v.current(p) || p.Condemned && !q.Condemned
-}
-
-func (v *view) has(p *pod) bool {
-	_, has := v.ids[p.Name]
-	return has || p.Receipt.Locked()
-}
-
-// requests returns the owner's requests, without those for slots of agents that sound rejects.
-func (v *view) requests() assignment.Slots {
-	all := maps.Clone(v.w.Owner.State.Handover)
-	for _, p := range v.pods {
-		id := p.Receipt.Slot()
-		if by := all[id]; by != "" && v.listens(p) && !v.sound(by, p) {
-			delete(all, id)
-		}
-	}
-	return all
 }
 
 // same reports whether two proposals mean the same to an agent with these partitions. Partitions that it has already released are ignored. A change of MadeRoom

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -100,6 +101,15 @@ func (w *World) read(line string) error {
 		left, err := time.ParseDuration(strings.TrimPrefix(rest, "in "))
 		w.SettledAt = now().Add(left)
 		return err
+	case "free": // an id, since its pod ended, or every other id, since the controller started
+		id, ago, _ := strings.Cut(rest, " ")
+		long, err := time.ParseDuration(ago)
+		if n, wrong := strconv.Atoi(id); wrong == nil {
+			w.Ends.At = map[int]time.Time{n: now().Add(-long)}
+		} else {
+			w.Ends.Since = now().Add(-long)
+		}
+		return err
 	case "quiet": // no older pod was removed for so long
 		long, err := time.ParseDuration(strings.TrimPrefix(rest, "for "))
 		w.QuietSince = now().Add(-long)
@@ -164,6 +174,8 @@ func (w *World) readOwner(text string) error {
 			o.Limit, err = strconv.Atoi(rest)
 		case "turns":
 			o.Turns, err = strconv.Atoi(rest)
+		case "reuse-after":
+			o.ReuseAfter, err = time.ParseDuration(rest)
 		case "evicts":
 			o.Evicts = true
 		case "current":
@@ -289,6 +301,13 @@ func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 	switch first {
 	case "restart", "replace": // when the count changes, and its containers started with that one
 		p.OnCount, p.StartCount = first, rest
+	case "asks": // for a machine number from this one on
+		p.FirstNumber, err = strconv.Atoi(rest)
+	case "number": // it locks that one
+		if p.Receipt.Number, err = strconv.Atoi(rest); p.Receipt.Begun {
+			v := view{w: *w}
+			p.Published, _ = v.published(&pod{Pod: *p, begun: true, id: p.Receipt.Share.ID}, "5")
+		}
 	case "turn": // it began then
 		p.Turn = rest
 	case "watcher":
@@ -338,6 +357,7 @@ func (w *World) readListed(text string) error {
 		name, id, _ := strings.Cut(entry, "=")
 		id, overdue := strings.CutSuffix(id, "!")
 		id, partitions, _ := strings.Cut(id, "/")
+		id, machine, _ := strings.Cut(id, "#")
 		l := Lock{Pod: name, UID: "uid-" + name, Text: "bytes of " + name, Version: "6", Runs: receipt.NoID}
 		number, others := strings.CutSuffix(id, "*")
 		if others {
@@ -348,6 +368,9 @@ func (w *World) readListed(text string) error {
 			return err
 		}
 		l.Receipt = receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: n}}
+		if l.Receipt.Number, err = strconv.Atoi(cmp.Or(machine, "0")); err != nil {
+			return err
+		}
 		if partitions == "?" {
 			l.Receipt.State = receipt.Unreadable
 		} else if l.Receipt.Share.Partitions, err = placement.Parse(partitions, placement.MaxCount); err != nil {
@@ -379,13 +402,13 @@ func tell(d Decision) string {
 		}
 	}
 	for _, t := range d.Take {
-		fmt.Fprintf(&b, "take %s %d%s%s\n", t.Pod, t.ID, of(t.Under), map[bool]string{true: " again"}[t.Begun])
+		fmt.Fprintf(&b, "take %s %d%s%s%s\n", t.Pod, t.ID, numbered(t.Number), of(t.Under), map[bool]string{true: " again"}[t.Begun])
 	}
 	if d.Confirm {
 		b.WriteString("confirm" + slotsOf(d.Only) + "\n")
 	}
 	for _, g := range d.Begin {
-		fmt.Fprintf(&b, "begin %s %s%s of %s%s, %s\n", g.Pod, g.Published.ID, of(g.Under), g.Published.Count, map[bool]string{false: " without a gate"}[g.Gated], brief(g.Published))
+		fmt.Fprintf(&b, "begin %s %s%s%s of %s%s, %s\n", g.Pod, g.Published.ID, numbered(g.Number), of(g.Under), g.Published.Count, map[bool]string{false: " without a gate"}[g.Gated], brief(g.Published))
 	}
 	for _, name := range d.Withdraw {
 		fmt.Fprintf(&b, "withdraw %s\n", name)
@@ -415,6 +438,13 @@ func tell(d Decision) string {
 		return "nothing"
 	}
 	return b.String()
+}
+
+func numbered(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with number %d", n)
 }
 
 // starts tells a start count that is not the count, and the turn of a pod that is to restart.

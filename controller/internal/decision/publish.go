@@ -17,6 +17,7 @@ func (v *view) published(p *pod, version string) (Published, int64) {
 	is := identity.Identity{
 		State: identity.StateAssigned, ID: p.id, Count: max(o.Count, p.id+1), Pod: p.Name, Namespace: o.Namespace, Owner: v.under(p),
 	}
+	is.Number = p.machine()
 	now, _ := receipt.TokenOf(version) // without a token, store.Begin writes nothing and returns an error
 	is.Token = cmp.Or(p.token, now)
 	if p.begun && p.was.ID == p.id && p.id >= o.Count {
@@ -27,7 +28,10 @@ func (v *view) published(p *pod, version string) (Published, int64) {
 		panic("idalloc: an identity of strings and numbers does not encode: " + err.Error())
 	}
 	count := strconv.Itoa(is.Count)
-	words := Published{ID: strconv.Itoa(p.id), Count: count, StartCount: p.StartCount, Turn: p.Turn, Identity: string(text)}
+	words := Published{ID: strconv.Itoa(p.id), Count: count, StartCount: p.StartCount, Turn: p.Turn, Number: p.Number, Identity: string(text)}
+	if is.Number > 0 {
+		words.Number = strconv.Itoa(is.Number)
+	}
 	if p.ReadsStartCount {
 		start := v.startCount(p, count)
 		words.StartCount, words.Turn = start.StartCount, start.Turn

@@ -35,6 +35,8 @@ type Owner struct {
 	// true if the controller may evict a pod for that.
 	Turns  int
 	Evicts bool
+	// ReuseAfter is how long the id of a pod that has ended rests.
+	ReuseAfter time.Duration
 	// Wish is what the user wants of partitions. RollsNow: each pod that ends has a successor.
 	Wish     assignment.Wish
 	RollsNow bool
@@ -81,6 +83,8 @@ type Pod struct {
 	Hidden bool
 	// OnCount is what happens to the pod when the count changes, from its annotation. Watcher is the id of the running container that restarts it.
 	OnCount, Watcher string
+	// FirstNumber is what the pod asks for as the machine number of id 0, or 0 if it asks for none.
+	FirstNumber int
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
 	// ReadsStartCount: something in the pod reads Published.StartCount. Otherwise it is not written, because admission policies of an earlier release refuse
@@ -96,6 +100,8 @@ type Lock struct {
 	Receipt                 receipt.Receipt
 	// Runs is the id under which the pod's program runs, by its annotations, or receipt.NoID.
 	Runs int
+	// Number is the machine number under which it runs, by its annotations, or 0.
+	Number int
 	// Overdue: the pod has outlived its grace period.
 	Overdue bool
 }
@@ -137,6 +143,8 @@ type World struct {
 	QuietSince time.Time
 	// SettledAt is when the count has been stable for as long as the user wants.
 	SettledAt time.Time
+	// Ends is when the pods of free ids have ended.
+	Ends Ends
 }
 
 // Take locks a slot of an owner, "Kind/name", for a pod. Begun: the pod's program already runs under that id, with the token Token.
@@ -146,11 +154,13 @@ type Take struct {
 	Under string
 	Begun bool
 	Token int64
+	// Number is the machine number that it also locks, or 0.
+	Number int
 }
 
 // Published are the annotations of a pod that its container reads. StartCount is the count in the environment of a container that starts now. Turn is the start
-// count and the watcher at the begin of the pod's turn to restart. It is empty when the turn has ended.
-type Published struct{ ID, Count, StartCount, Turn, Identity string }
+// count and the watcher at the begin of the pod's turn to restart. It is empty when the turn has ended. Number is the machine number, or empty.
+type Published struct{ ID, Count, StartCount, Turn, Number, Identity string }
 
 // Begin lets a pod's program begin with the receipt that T3 showed.
 type Begin struct {
@@ -158,6 +168,7 @@ type Begin struct {
 	ID        int
 	Under     string
 	Token     int64
+	Number    int
 	Gated     bool
 	Published Published
 }
@@ -195,6 +206,7 @@ type Reason string
 // The reasons to wait.
 const (
 	ReasonTaking      Reason = "taking"      // it is about to get its id
+	ReasonRests       Reason = "rests"       // its id rests since its last pod has ended
 	ReasonSlots       Reason = "slots"       // live pods have all slots
 	ReasonRollout     Reason = "rollout"     // as many older pods are going as may go at a time
 	ReasonUnavailable Reason = "unavailable" // a pod of the current revision has an id and is not available
@@ -265,6 +277,13 @@ type Decision struct {
 	Waits  []Wait
 	// Behind are the pods whose containers have not started with the present count.
 	Behind []Behind
+	// Rests are the ids that pods wait for and that rest.
+	Rests []Rest
 	// After is when to decide again if nothing happens, 0 for never.
 	After time.Duration
+}
+
+// Lost reports whether a Terminating pod has outlived its grace period. Its node may be down, and nothing tells when the pod ends.
+func (p Pod) Lost(now time.Time) bool {
+	return p.Terminating && !p.LostAt.IsZero() && !p.LostAt.After(now)
 }

@@ -21,6 +21,9 @@ func (v *view) wait() {
 // a rolling update has been stable for long enough.
 func (v *view) later() {
 	at := []time.Time{v.quietAt, v.turnAt}
+	for _, r := range v.d.Rests {
+		at = append(at, r.Until)
+	}
 	for _, p := range v.pods {
 		if p.Terminating {
 			at = append(at, p.Deadline, p.LostAt)
@@ -38,7 +41,7 @@ func (v *view) later() {
 // reason returns why the pod waits. For an agent it must seldom change, because each change is a write.
 func (v *view) reason(p *pod) Reason {
 	o := v.w.Owner
-	_, proposed := v.proposed(p)
+	id, proposed := v.proposed(p)
 	switch {
 	case p.Terminating:
 		return ReasonTerminating
@@ -61,7 +64,7 @@ func (v *view) reason(p *pod) Reason {
 	case p.Refused:
 		return ReasonRefused
 	case p.Receipt.State == receipt.Locks || proposed:
-		return ReasonTaking
+		return v.takes(id)
 	case v.d.Plan.TooLarge != nil:
 		return ReasonFull
 	case !o.Replaces || !o.Blocks && !v.evicts || !v.current(p):
@@ -78,6 +81,14 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonUnavailable
 	}
 	return ReasonRollout
+}
+
+// takes returns why a pod has not got the id that the map proposes to it.
+func (v *view) takes(id int) Reason {
+	if slices.ContainsFunc(v.d.Rests, func(r Rest) bool { return r.ID == id }) {
+		return ReasonRests
+	}
+	return ReasonTaking
 }
 
 // stuck reports whether the rolling update cannot continue by itself: no pod of an older revision hands its id over, may be removed, or ends. A lost pod does

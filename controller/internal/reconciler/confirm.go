@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -75,7 +75,7 @@ func (p *pass) stillOwned(ctx context.Context) error {
 // the owner's pods are listed, with any lock. With another leader, a pod may lock for another owner during the first list, and for this one again during the
 // second: a list of locks for others would miss it.
 func (p *pass) elsewhere(ctx context.Context, shown map[string]string, since string) (locks []decision.Lock, news bool, err error) {
-	if p.owner.Selector == "" || p.ref.Is(store.StatefulSet) || p.ref.Is(store.Job) { // their pods never change owners while they have a slot
+	if p.owner.Selector == "" || p.ref.Is(kinds.StatefulSet) || p.ref.Is(kinds.Job) { // their pods never change owners while they have a slot
 		return nil, false, nil
 	}
 	list := metaList(corev1.SchemeGroupVersion.WithKind(podKind))
@@ -107,8 +107,8 @@ func (p *pass) lockOf(pod *podMeta) decision.Lock {
 	lock := decision.Lock{Pod: pod.Name, UID: string(pod.UID), Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Runs: receipt.NoID}
 	lock.Receipt, _ = receipt.Anywhere(pod) // an unreadable receipt locks
 	var is identity.Identity
-	if is.UnmarshalJSON([]byte(pod.Annotations[store.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
-		lock.Runs = is.ID
+	if is.UnmarshalJSON([]byte(pod.Annotations[receipt.IdentityKey])) == nil && is.Pod == pod.Name && is.State == identity.StateAssigned {
+		lock.Runs, lock.Number = is.ID, is.Number
 	}
 	if end := pod.DeletionTimestamp; end != nil {
 		lock.Overdue = !end.After(p.world.Now)
@@ -133,28 +133,3 @@ func (p *pass) newest() (version string) {
 	}
 	return version
 }
-
-// shows reports whether a pod is known with this receipt.
-func shows(known *podMeta, text string) bool {
-	return known != nil && known.Annotations[receipt.Key] == text
-}
-
-// owns reports whether the pod belongs to the owner.
-func (p *pass) owns(pod metav1.Object) bool {
-	c := metav1.GetControllerOfNoCopy(pod)
-	if c == nil {
-		return false
-	}
-	_, ours := p.sets[string(c.UID)]
-	return ours || c.UID == p.owner.UID && !p.owner.Controlled && !p.ref.Rolls()
-}
-
-// runsHere reports whether the pod's program began under this owner, and was not told of another one since.
-func (p *pass) runsHere(pod metav1.Object) bool {
-	var id identity.Identity
-	err := id.UnmarshalJSON([]byte(pod.GetAnnotations()[store.IdentityKey]))
-	return err == nil && id.Pod == pod.GetName() && id.Owner.String() == p.ref.String()
-}
-
-// lockValue is the value of index for a pod that locks a slot of the owner and has no controller, or that runs under an id of the owner.
-func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }

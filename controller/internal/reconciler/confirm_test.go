@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -48,11 +49,11 @@ func controlledBy(uid types.UID, kind string) []metav1.OwnerReference {
 func moved(began, lock string) podMeta {
 	r := receipt.Receipt{UID: "a", Owner: lock, State: receipt.Locks, Begun: true, Write: "w"}
 	return podMeta{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", UID: "a", OwnerReferences: controlledBy("old", store.ReplicaSet),
-		Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController, receipt.OwnerLabel: assignment.OwnerLabelValue(lock)},
+		Name: "a", UID: "a", OwnerReferences: controlledBy("old", kinds.ReplicaSet),
+		Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController, receipt.OwnerLabel: assignment.OwnerLabelValue(lock)},
 		Annotations: map[string]string{
-			receipt.Key: r.Encode(), store.IDKey: "0",
-			store.IdentityKey: `{"state":"assigned","id":0,"count":2,"token":5,"pod":"a","owner":{"apiVersion":"apps/v1","kind":"` +
+			receipt.Key: r.Encode(), receipt.IDKey: "0",
+			receipt.IdentityKey: `{"state":"assigned","id":0,"count":2,"token":5,"pod":"a","owner":{"apiVersion":"apps/v1","kind":"` +
 				strings.Replace(began, "/", `","name":"`, 1) + `"}}`,
 		},
 	}}
@@ -60,7 +61,7 @@ func moved(began, lock string) podMeta {
 
 func passOf(t *testing.T, server client.Reader) *pass {
 	t.Helper()
-	ref, known := store.NewRef(appsV1, store.Deployment, "shop", worker)
+	ref, known := kinds.NewRef(appsV1, kinds.Deployment, "shop", worker)
 	if !known {
 		t.Fatal("a Deployment is no owner")
 	}
@@ -94,8 +95,8 @@ func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
 		"it locks for the owner again, since the first list": {moved(own, own), nil, another, false, true, 1},
 		"the first list shows that it locks for the owner":   {again, nil, another, true, false, 0},
 	} {
-		set := podMeta{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": worker}, OwnerReferences: controlledBy(c.adopted, store.Deployment)}}
-		server := &lists{items: map[string][]podMeta{podKind: {c.pod}, store.ReplicaSet: {set}}}
+		set := podMeta{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": worker}, OwnerReferences: controlledBy(c.adopted, kinds.Deployment)}}
+		server := &lists{items: map[string][]podMeta{podKind: {c.pod}, kinds.ReplicaSet: {set}}}
 		p := passOf(t, server)
 		p.metas = map[string]*podMeta{"a": c.known}
 		shown := map[string]string{}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 func TestTheCountStandsStill(t *testing.T) {
@@ -43,10 +43,11 @@ func TestTheCountStandsStill(t *testing.T) {
 	}
 }
 
-// What decisions about a changed count need is still there when the cache has trimmed a pod.
+// What decisions about a changed count and about machine numbers need is still there when the cache has trimmed a pod.
 func TestTheCacheKeepsWhatTurnsNeed(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{
-		assignment.OnCountKey: assignment.OnCountRestart, store.StartCountKey: "3", store.TurnKey: "2 f00",
+		assignment.OnCountKey: assignment.OnCountRestart, receipt.StartCountKey: "3", receipt.TurnKey: "2 f00",
+		assignment.FirstNumberKey: "1024", receipt.NumberKey: "1027",
 	}}}
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
 		{Name: "setup", ContainerID: "containerd://1"}, {Name: assignment.CountWatcher, ContainerID: "containerd://70fba7807c1c4711"},
@@ -56,7 +57,7 @@ func TestTheCacheKeepsWhatTurnsNeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := passOf(t, nil).podOf(pod)
-		if q.OnCount != assignment.OnCountRestart || q.StartCount != "3" || q.Turn != "2 f00" || q.Watcher != "70fba7807c1c" {
+		if q.OnCount != assignment.OnCountRestart || q.StartCount != "3" || q.Turn != "2 f00" || q.Watcher != "70fba7807c1c" || q.FirstNumber != 1024 || q.Number != "1027" {
 			t.Errorf("the pod is %+v", q)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -41,10 +40,10 @@ func (c *cluster) locks(name, by string, r receipt.Receipt) {
 	c.t.Helper()
 	labels := map[string]string{"app": worker, receipt.IDLabel: strconv.Itoa(r.Share.ID), receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)}
 	if by != "" {
-		labels[store.AssignLabel] = by
+		labels[receipt.AssignLabel] = by
 	}
 	c.create(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet)},
 		Spec:       corev1.PodSpec{NodeName: "node"},
 	})
 	c.relock(name, r)
@@ -81,7 +80,7 @@ func TestAListConfirmsOnlyWhatItWasAskedFor(t *testing.T) {
 		c.locks("a", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 0}, Write: "old"})
 		c.locks("b", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 2}, Write: "wb"})
 		c.locks("c", receipt.ByAgent, receipt.Receipt{Owner: own, Share: shared, Write: "wc"})
-		owner, err := c.x.store.Get(t.Context(), c.ref)
+		owner, err := c.x.store.GetOwner(t.Context(), c.ref)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,13 +127,13 @@ func TestNoPodBeginsThatAnotherOwnerHasAdoptedMeanwhile(t *testing.T) {
 		c.api.Alone(func(s *server.Server) {
 			s.Change("replicasets", "new", server.Writer{}, func(o object.Object) {
 				object.At(o, object.Metadata)["ownerReferences"] = []any{
-					object.Object{"apiVersion": appsV1, "kind": store.Deployment, "name": "adopter", "uid": "adopter", "controller": true},
+					object.Object{"apiVersion": appsV1, "kind": kinds.Deployment, "name": "adopter", "uid": "adopter", "controller": true},
 				}
 			})
 		})
 	}
 	c.passes(1)
-	if id := c.on("a", store.IDKey); !adopted || c.on("a", receipt.Key) == "" || id != "" {
+	if id := c.on("a", receipt.IDKey); !adopted || c.on("a", receipt.Key) == "" || id != "" {
 		t.Errorf("the pod locks %q, and has id %q", c.on("a", receipt.Key), id)
 	}
 }
@@ -156,10 +155,10 @@ func (c *cluster) adopted() {
 			s.Change(object.Pods, name, server.Writer{}, func(o object.Object) {
 				object.SetText(o, "annotations", receipt.Key, r.Encode())
 				object.SetText(o, "labels", receipt.OwnerLabel, assignment.OwnerLabelValue(formerOwner))
-				object.SetText(o, "annotations", store.IdentityKey, strings.Replace(object.Annotation(o, store.IdentityKey), `"name":"worker"`, `"name":"former"`, 1))
+				object.SetText(o, "annotations", receipt.IdentityKey, strings.Replace(object.Annotation(o, receipt.IdentityKey), `"name":"worker"`, `"name":"former"`, 1))
 				if name == "x" {
 					object.SetText(o, "labels", "app", "former")
-					object.At(o, object.Metadata)["ownerReferences"] = []any{object.Object{"apiVersion": appsV1, "kind": store.ReplicaSet, "name": "formers", "uid": "formers", "controller": true}}
+					object.At(o, object.Metadata)["ownerReferences"] = []any{object.Object{"apiVersion": appsV1, "kind": kinds.ReplicaSet, "name": "formers", "uid": "formers", "controller": true}}
 				}
 			})
 		})
@@ -178,8 +177,8 @@ func TestAnUnreadableReceiptOfAFormerOwnerLocksTheSlotOfItsLabel(t *testing.T) {
 	})
 	c.gated("d")
 	c.passes(5)
-	if id := c.on("d", store.IDKey); id != "" {
-		t.Errorf("pod x runs under id 0 of %s, and pod d got id %s", formerOwner, c.on("d", store.IdentityKey))
+	if id := c.on("d", receipt.IDKey); id != "" {
+		t.Errorf("pod x runs under id 0 of %s, and pod d got id %s", formerOwner, c.on("d", receipt.IdentityKey))
 	}
 }
 
@@ -189,8 +188,8 @@ func TestANewPodFindsAFreeIDBesideThoseOfAFormerOwner(t *testing.T) {
 	c.deployment(3, assignment.Slots{1: "a"})
 	c.adopted()
 	c.gated("d")
-	if c.passes(5); c.on("d", store.IDKey) != "2" {
-		t.Errorf("id 2 is free; after %d writes pod d has id %q, receipt %s", c.writes["d"], c.on("d", store.IDKey), c.on("d", receipt.Key))
+	if c.passes(5); c.on("d", receipt.IDKey) != "2" {
+		t.Errorf("id 2 is free; after %d writes pod d has id %q, receipt %s", c.writes["d"], c.on("d", receipt.IDKey), c.on("d", receipt.Key))
 	}
 }
 
@@ -201,7 +200,7 @@ func TestNothingIsConfirmedBeforeThePodsOfAFormerOwnerAreListed(t *testing.T) {
 	c.adopted()
 	c.locks("n", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 0}, Write: "wn"})
 	var before corev1.PodList
-	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: receipt.ByAgent}); err != nil {
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{receipt.AssignLabel: receipt.ByAgent}); err != nil {
 		t.Fatal(err)
 	}
 	c.x.cache = lagging{c, before.Items}
@@ -230,7 +229,7 @@ func TestNothingIsConfirmedBesideAPodThatCannotBeRead(t *testing.T) {
 	c.adopted()
 	c.locks("n", receipt.ByAgent, receipt.Receipt{Owner: own, Share: receipt.Share{ID: 0}, Write: "wn"})
 	var before corev1.PodList
-	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: receipt.ByAgent}); err != nil {
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{receipt.AssignLabel: receipt.ByAgent}); err != nil {
 		t.Fatal(err)
 	}
 	c.x.cache, c.x.server = lagging{c, before.Items}, unlistable{c.x.server}

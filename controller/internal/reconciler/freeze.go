@@ -18,7 +18,8 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // hashLabel distinguishes the ReplicaSets of a Deployment. All their other labels come from the template.
@@ -47,7 +48,7 @@ func (p *pass) freeze(ctx context.Context) error {
 		if sets[i].UID == p.owner.UID && metav1.GetControllerOfNoCopy(&sets[i]) != nil {
 			p.owner.Controlled = true // it has been adopted
 		}
-		if p.ref.Is(store.ReplicaSet) && p.owner.Annotations[assignment.AdoptKey] == p.ref.Name {
+		if p.ref.Is(kinds.ReplicaSet) && p.owner.Annotations[assignment.AdoptKey] == p.ref.Name {
 			continue // the user wants it to stay alone
 		}
 		holds, err := p.holdsUp(ctx, &sets[i])
@@ -71,7 +72,7 @@ func (p *pass) siblings(ctx context.Context) (string, error) {
 		return p.owner.Selector, nil
 	}
 	meta, err := p.ownerMeta(ctx, p.ref)
-	if err != nil || !p.ref.Is(store.ReplicaSet) || meta.Annotations[revisionKey] == "" {
+	if err != nil || !p.ref.Is(kinds.ReplicaSet) || meta.Annotations[revisionKey] == "" {
 		return "", nil //nolint:nilerr // the cache lacks a ReplicaSet without the label, which no pod of the controller has
 	}
 	if meta, err = p.store.GetMetadata(ctx, p.ref); err != nil {
@@ -99,10 +100,10 @@ func (p *pass) holdsUp(ctx context.Context, set *metav1.PartialObjectMetadata) (
 	if generation, known := p.memory.unused[set.UID]; known && generation == set.Generation {
 		return false, nil
 	}
-	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
-	o, err := p.store.Get(ctx, ref)
+	ref, _ := kinds.NewRef("apps/v1", kinds.ReplicaSet, set.Namespace, set.Name)
+	o, err := p.store.GetOwner(ctx, ref)
 	switch {
-	case errors.Is(err, store.ErrGone) || err == nil && o.UID != set.UID:
+	case errors.Is(err, request.ErrGone) || err == nil && o.UID != set.UID:
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("read %s: %w", ref, err)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -23,7 +23,7 @@ func TestADeadPodOfAnotherReplicaSetFreezesNothing(t *testing.T) {
 	c := newCluster(t)
 	c.deployment(2, assignment.Slots{})
 	c.create(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "dead", Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController}, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "old")), store.ReplicaSet)},
+		ObjectMeta: metav1.ObjectMeta{Name: "dead", Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController}, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "old")), kinds.ReplicaSet)},
 	})
 	for _, set := range []string{"old", "new"} {
 		c.api.Alone(func(s *server.Server) {
@@ -41,18 +41,18 @@ func TestADeadPodOfAnotherReplicaSetFreezesNothing(t *testing.T) {
 		s.Change(object.Pods, "dead", server.Writer{}, func(o object.Object) { o["status"] = object.Object{"phase": "Failed"} })
 	})
 	c.create(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController}, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet)},
-		Spec:       corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController}, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet)},
+		Spec:       corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: receipt.Gate}}},
 	})
 	c.x.cache = byIndex{c}
-	c.ref = store.Ref{APIVersion: appsV1, Kind: store.ReplicaSet, Namespace: server.Namespace, Name: "new"}
+	c.ref = kinds.Ref{APIVersion: appsV1, Kind: kinds.ReplicaSet, Namespace: server.Namespace, Name: "new"}
 	for range 20 {
 		if _, err := c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref)); err != nil {
 			t.Fatal(err)
 		}
 		c.clk.Step(10 * time.Second)
 	}
-	if c.on("p", store.IDKey) == "" {
+	if c.on("p", receipt.IDKey) == "" {
 		t.Errorf("pod p waits for ever: %v %q", c.events, c.on("p", receipt.Key))
 	}
 }
@@ -62,18 +62,18 @@ func TestADeadPodOfAnotherReplicaSetFreezesNothing(t *testing.T) {
 func TestAReplicaSetOfAMigrationFreezesTheOther(t *testing.T) {
 	c := newCluster(t)
 	c.deployment(1, assignment.Slots{})
-	for set, by := range map[string]string{"old": receipt.ByAgent, "new": store.AssignController} {
+	for set, by := range map[string]string{"old": receipt.ByAgent, "new": receipt.ByController} {
 		c.api.Alone(func(s *server.Server) {
 			s.Change("replicasets", set, server.Writer{}, func(o object.Object) {
 				delete(object.At(o, object.Metadata), "ownerReferences")
-				object.SetText(o, "labels", store.AssignLabel, by)
+				object.SetText(o, "labels", receipt.AssignLabel, by)
 				o["spec"] = object.Object{"replicas": int64(1), "selector": object.Object{"matchLabels": object.Object{"app": worker}}}
 			})
 		})
 	}
 	c.gated("p")
 	c.x.cache = byIndex{c}
-	c.ref = store.Ref{APIVersion: appsV1, Kind: store.ReplicaSet, Namespace: server.Namespace, Name: "new"}
+	c.ref = kinds.Ref{APIVersion: appsV1, Kind: kinds.ReplicaSet, Namespace: server.Namespace, Name: "new"}
 	if c.passes(5); c.on("p", receipt.Key) != "" {
 		t.Errorf("pod p locks %s while pods of another ReplicaSet of the Deployment run", c.on("p", receipt.Key))
 	}

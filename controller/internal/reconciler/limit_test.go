@@ -11,7 +11,7 @@ import (
 )
 
 func TestNoPodOfAJobAndOfAFurtherKindIsRemoved(t *testing.T) {
-	further := []store.Further{
+	further := []kinds.Kind{
 		kinds.Scaled(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"}, "rollouts"),
 		kinds.Scaled(schema.GroupVersionKind{Group: "apps.kruise.io", Version: "v1beta1", Kind: "StatefulSet"}, "statefulsets"),
 	}
@@ -19,7 +19,7 @@ func TestNoPodOfAJobAndOfAFurtherKindIsRemoved(t *testing.T) {
 		"apps/v1 Deployment": 1, "apps/v1 StatefulSet": 1, "apps/v1 ReplicaSet": 1, "batch/v1 Job": 0, "argoproj.io/v1alpha1 Rollout": 0, "apps.kruise.io/v1beta1 StatefulSet": 0,
 	} {
 		version, name, _ := strings.Cut(kind, " ")
-		ref, known := store.NewRef(version, name, "shop", worker, further...)
+		ref, known := kinds.NewRef(version, name, "shop", worker, further...)
 		if !known {
 			t.Fatalf("%s is not known", kind)
 		}

@@ -3,7 +3,6 @@ package reconciler
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,19 +10,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
-
-// podMeta is a pod's metadata as the store uses it.
-type podMeta = metav1.PartialObjectMetadata
 
 // look reads the owner's pods from the cache, and from the API server if the cache may lack some.
 func (p *pass) look(ctx context.Context) error {
@@ -105,7 +100,7 @@ func (p *pass) list(ctx context.Context) error {
 	unknown := false
 	for _, selector := range census.Selectors(p.owner) {
 		list := &corev1.PodList{}
-		if err := p.listLabelled(ctx, list, cmp.Or(selector, store.AssignLabel)); err != nil { // the scale subresource may have no selector
+		if err := p.listLabelled(ctx, list, cmp.Or(selector, receipt.AssignLabel)); err != nil { // the scale subresource may have no selector
 			return err
 		}
 		lists = append(lists, list)
@@ -120,28 +115,6 @@ func (p *pass) list(ctx context.Context) error {
 	p.see(lists...)
 	p.recall() // once for all pods: without those outside the cache, ids that divide partitions would seem to come and go
 	return nil
-}
-
-// listLabelled lists the objects with these labels from the API server.
-func (p *pass) listLabelled(ctx context.Context, list client.ObjectList, labelled string, more ...client.ListOption) error {
-	selector, err := labels.Parse(labelled)
-	if err == nil {
-		err = p.server.List(ctx, list, append(more, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector})...)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: list what has the labels %q: %w", p.ref, labelled, err)
-	}
-	return nil
-}
-
-// foreign reports whether the pod's controller is a ReplicaSet that is not in sets.
-func foreign(pod metav1.Object, sets map[string]bool) bool {
-	c := metav1.GetControllerOfNoCopy(pod)
-	if !store.IsReplicaSet(c) {
-		return false
-	}
-	_, known := sets[string(c.UID)]
-	return !known
 }
 
 // see makes the world from the pods of these lists. If several lists contain a pod, the first one counts.
@@ -161,6 +134,8 @@ func (p *pass) see(lists ...*corev1.PodList) {
 	}
 	slices.SortFunc(p.world.Pods, func(a, b decision.Pod) int { return strings.Compare(a.Name, b.Name) })
 	p.world.Rests = p.memory.failing.Left(p.world.Now) > 0
+	p.memory.ends.See(p.world.Pods, p.world.Now)
+	p.world.Ends = p.memory.ends
 }
 
 func (p *pass) seeOne(pod *corev1.Pod) {
@@ -182,15 +157,16 @@ func (p *pass) seeOne(pod *corev1.Pod) {
 func (p *pass) ownerOf() decision.Owner {
 	o := p.owner
 	turns, _ := assignment.CountTurns(o.Annotations, o.Count)
+	reuse, _ := assignment.ReuseAfter(o.Annotations)
 	return decision.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o), Turns: turns, Evicts: evicts(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.world.Owner.Frozen,
+		Limit: limit(o), Turns: turns, ReuseAfter: reuse, Evicts: evicts(o), Wish: o.Wish, RollsNow: o.RollsNow, Frozen: p.world.Owner.Frozen,
 	}
 }
 
 // evicts reports whether the controller may remove pods of the owner. A Job's pod would count as failed, and it is not known how other kinds react.
-func evicts(o store.Owner) bool { return !o.Is(store.Job) && o.Resource == "" }
+func evicts(o store.Owner) bool { return !o.Is(kinds.Job) && o.Resource == "" }
 
 // limit returns how many ids may be without an available pod because of removals.
 func limit(o store.Owner) int {
@@ -204,7 +180,7 @@ func limit(o store.Owner) int {
 // podOf returns the pod in the form that decisions need.
 func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	q := decision.Pod{
-		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
+		Assigned: pod.Labels[receipt.AssignLabel] == receipt.ByController, Agent: pod.Labels[receipt.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
 	}
 	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // an unreadable receipt locks
 	if q.Former.State == receipt.Locks {
@@ -214,7 +190,7 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	q.ReadsStartCount = readsStartCount(pod)
 	_, q.OtherGates = pod.Annotations[tooLargeKey] // the cut annotation is not known, so the pod stays behind its gate
 	for _, gate := range pod.Spec.SchedulingGates {
-		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
+		q.Gated, q.OtherGates = q.Gated || gate.Name == receipt.Gate, q.OtherGates || gate.Name != receipt.Gate
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -249,9 +225,10 @@ func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 	on, is, r := pod.GetLabels(), pod.GetAnnotations(), q.Receipt
 	q.Text, q.Version = is[receipt.Key], pod.GetResourceVersion()
 	q.Published = decision.Published{
-		ID: is[store.IDKey], Count: is[store.CountKey], StartCount: is[store.StartCountKey], Turn: is[store.TurnKey], Identity: is[store.IdentityKey],
+		ID: is[receipt.IDKey], Count: is[receipt.CountKey], StartCount: is[receipt.StartCountKey], Turn: is[receipt.TurnKey], Number: is[receipt.NumberKey], Identity: is[receipt.IdentityKey],
 	}
 	q.OnCount = is[assignment.OnCountKey]
+	q.FirstNumber, _ = assignment.FirstNumber(is) // tellIgnored reports an invalid value
 	q.ReadsStartCount = q.ReadsStartCount || q.OnCount == assignment.OnCountRestart || q.OnCount == assignment.OnCountReplace
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Under = p.under(q, r)
@@ -271,53 +248,4 @@ func (p *pass) under(q *decision.Pod, r receipt.Receipt) identity.Owner {
 	}
 	ref, _ := p.named(r.Owner, p.ref.Namespace)
 	return ref.Owner()
-}
-
-// former returns the owner under which a pod began, as "Kind/name".
-func former(text string) string {
-	var id identity.Identity
-	if text == "" || id.UnmarshalJSON([]byte(text)) != nil || id.Owner.Name == "" {
-		return ""
-	}
-	return id.Owner.String()
-}
-
-// revisions reads the owner's ReplicaSets from the cache, and finds the current one.
-func (p *pass) revisions(ctx context.Context) error {
-	if !p.ref.OverSets() {
-		return nil
-	}
-	list := metaList(replicaSets)
-	if err := p.listCached(ctx, list, p.ref.Namespace, string(p.owner.UID)); err != nil {
-		return err
-	}
-	p.among(list.Items)
-	if p.current != "" || p.owner.Rollout.Revision == "" { // the scale subresource has no revision
-		return nil
-	}
-	return p.allSets(ctx) // the current ReplicaSet lacks the label, or the cache does not have it yet
-}
-
-// allSets reads the owner's ReplicaSets from the API server, with or without the label.
-func (p *pass) allSets(ctx context.Context) error {
-	list := metaList(replicaSets)
-	if err := p.listLabelled(ctx, list, p.owner.Selector); err != nil {
-		return err
-	}
-	p.among(list.Items)
-	return nil
-}
-
-func (p *pass) among(items []metav1.PartialObjectMetadata) {
-	p.sets, p.current = make(map[string]bool, len(items)), ""
-	for i := range items {
-		set := &items[i]
-		if c := metav1.GetControllerOfNoCopy(set); c == nil || c.UID != p.owner.UID {
-			continue
-		}
-		if number := set.Annotations[revisionKey]; number != "" && number == p.owner.Rollout.Revision {
-			p.current = string(set.UID)
-		}
-		_, p.sets[string(set.UID)] = set.Labels[store.AssignLabel]
-	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
@@ -38,7 +39,7 @@ func TestAPodThatIsReadyIsAvailableWhateverTheClock(t *testing.T) {
 
 // Lists find a lock by its labels.
 func TestALockWithOtherLabelsIsHidden(t *testing.T) {
-	ref, known := store.NewRef(appsV1, store.Deployment, "shop", worker)
+	ref, known := kinds.NewRef(appsV1, kinds.Deployment, "shop", worker)
 	if !known {
 		t.Fatal("a Deployment is no owner")
 	}
@@ -94,9 +95,9 @@ func TestAPassEndsWhenTheCacheShowsWhatItWrote(t *testing.T) {
 
 // In a migration an old pod takes for itself, gives its slot up and waits. Without it the slot is not scarce, and a new pod gets it that never runs.
 func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
-	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("new", store.ReplicaSet), Labels: map[string]string{store.AssignLabel: receipt.ByAgent}}
+	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Labels: map[string]string{receipt.AssignLabel: receipt.ByAgent}}
 	waits := receipt.Receipt{UID: "old", Owner: own, State: receipt.Waits, Rank: 3, Write: "w"}
-	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("new", store.ReplicaSet), Annotations: map[string]string{receipt.Key: waits.Encode()}}
+	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Annotations: map[string]string{receipt.Key: waits.Encode()}}
 	p := passOf(t, pods{all: []corev1.Pod{{ObjectMeta: made}, {ObjectMeta: old}}})
 	p.cache = pods{all: []corev1.Pod{{ObjectMeta: made}}}
 	p.owner.Record.State.Slots = assignment.Slots{0: "old"}
@@ -114,8 +115,8 @@ func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
 // Another replica was elected while an old pod waits that takes for itself. The first write of the map gives its slot to no new pod that never runs.
 func TestANewLeaderLooksForPodsThatTheCacheDoesNotHaveBeforeItGivesASlot(t *testing.T) {
 	waits := receipt.Receipt{UID: "old", Owner: own, State: receipt.Waits, Rank: 3, Write: "w"}
-	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("new", store.ReplicaSet), Labels: map[string]string{store.AssignLabel: receipt.ByAgent}}
-	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("new", store.ReplicaSet), Annotations: map[string]string{receipt.Key: waits.Encode()}}
+	made := metav1.ObjectMeta{Name: "new", UID: "new", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Labels: map[string]string{receipt.AssignLabel: receipt.ByAgent}}
+	old := metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Annotations: map[string]string{receipt.Key: waits.Encode()}}
 	for what, others := range map[string]struct {
 		listed []corev1.Pod
 		writes bool
@@ -145,11 +146,11 @@ func TestAPodThatTheCacheDoesNotHaveIsLookedForUntilItIsGone(t *testing.T) {
 	pod := func(name string, labels map[string]string, id int) corev1.Pod {
 		lock := receipt.Receipt{UID: name, Owner: own, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "w"}
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: name, UID: types.UID(name), OwnerReferences: controlledBy("new", store.ReplicaSet), Labels: labels,
+			Name: name, UID: types.UID(name), OwnerReferences: controlledBy("new", kinds.ReplicaSet), Labels: labels,
 			Annotations: map[string]string{receipt.Key: lock.Encode()},
 		}}
 	}
-	made, old := pod("new", map[string]string{store.AssignLabel: receipt.ByAgent}, 0), pod("old", nil, 2)
+	made, old := pod("new", map[string]string{receipt.AssignLabel: receipt.ByAgent}, 0), pod("old", nil, 2)
 	for what, c := range map[string]struct {
 		watched, listed []corev1.Pod
 		again           bool
@@ -175,10 +176,10 @@ func TestAPodThatTheCacheDoesNotHaveIsLookedForUntilItIsGone(t *testing.T) {
 func TestAnIDOutsideOfTheCacheJoinsOnce(t *testing.T) {
 	lock := receipt.Receipt{UID: "old", Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 1, Of: 4}, Write: "w"}
 	made := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "new", UID: "new", OwnerReferences: controlledBy("new", store.ReplicaSet), Labels: map[string]string{store.AssignLabel: receipt.ByAgent},
+		Name: "new", UID: "new", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Labels: map[string]string{receipt.AssignLabel: receipt.ByAgent},
 	}}
 	old := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "old", UID: "old", OwnerReferences: controlledBy("new", store.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode()},
+		Name: "old", UID: "old", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode()},
 	}}
 	clk := testclock.NewFakeClock(time.Unix(1000, 0))
 	p := passOf(t, pods{all: []corev1.Pod{made, old}})
@@ -198,7 +199,7 @@ func TestAnIDOutsideOfTheCacheJoinsOnce(t *testing.T) {
 // A workload goes back to pods that take for themselves, and the one that was to follow is replaced: for a moment there is none. No watch tells of the next.
 func TestTheControllerLooksForPodsOfARevisionWithoutItsLabel(t *testing.T) {
 	old := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "old", UID: "old", OwnerReferences: controlledBy("new", store.ReplicaSet), Labels: map[string]string{store.AssignLabel: store.AssignController},
+		Name: "old", UID: "old", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Labels: map[string]string{receipt.AssignLabel: receipt.ByController},
 	}}
 	p := passOf(t, pods{all: []corev1.Pod{old}})
 	p.cache, p.metrics = pods{all: []corev1.Pod{old}}, NewMetrics(time.Now, nil, nil)
@@ -224,7 +225,7 @@ func TestALostPodOutsideOfTheCacheCountsAsLost(t *testing.T) {
 		})
 	})
 	var before corev1.PodList
-	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{store.AssignLabel: store.AssignController}); err != nil {
+	if err := c.Client.List(t.Context(), &before, client.InNamespace(server.Namespace), client.MatchingLabels{receipt.AssignLabel: receipt.ByController}); err != nil {
 		t.Fatal(err)
 	}
 	c.x.cache = lagging{c, before.Items}

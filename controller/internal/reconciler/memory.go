@@ -14,8 +14,10 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // memory is what is remembered of one owner between passes. A new process starts without it, and every decision is safe without it. Each field explains what
@@ -37,6 +39,8 @@ type memory struct {
 
 	// counted is since when the owner has had its count. Lost: pods that restart with a new count wait again until it is stable.
 	counted counted
+	// ends is when pods have ended. Lost: each free id rests again, from then on.
+	ends decision.Ends
 
 	outside outside
 	rollout rollout
@@ -92,7 +96,7 @@ func since(at *time.Time, holds bool, now time.Time) {
 }
 
 // memory returns the memory of an owner, and creates it if there is none.
-func (x *Reconciler) memory(ref store.Ref) *memory {
+func (x *Reconciler) memory(ref kinds.Ref) *memory {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	m := x.memories[ref]
@@ -104,7 +108,7 @@ func (x *Reconciler) memory(ref store.Ref) *memory {
 }
 
 // hear counts news of an owner, and returns ref.
-func (x *Reconciler) hear(ref store.Ref) store.Ref {
+func (x *Reconciler) hear(ref kinds.Ref) kinds.Ref {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if m := x.memories[ref]; m != nil {
@@ -114,7 +118,7 @@ func (x *Reconciler) hear(ref store.Ref) store.Ref {
 }
 
 // forget deletes the memory and the metrics of an owner that is gone.
-func (x *Reconciler) forget(ref store.Ref) {
+func (x *Reconciler) forget(ref kinds.Ref) {
 	x.metrics.forget(ref)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -146,7 +150,7 @@ func (b *mapBackoff) wrote(is assignment.State, d decision.Decision, now time.Ti
 		b.undone.Again(now)
 		b.until = now.Add(b.undone.Damping())
 	}
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, request.ErrConflict) {
 		return
 	}
 	if d.Failing {
@@ -207,7 +211,7 @@ func (b *backoff) left(pod *podMeta, says string, now time.Time) time.Duration {
 		return max(b.undone.Left(now), b.at.Add(b.every).Sub(now))
 	case b.err == nil:
 		return b.at.Add(b.every).Sub(now)
-	case errors.Is(b.err, store.ErrConflict) && b.times < manyFailures && b.version != pod.ResourceVersion:
+	case errors.Is(b.err, request.ErrConflict) && b.times < manyFailures && b.version != pod.ResourceVersion:
 		return 0
 	}
 	return b.until.Sub(now)
@@ -237,7 +241,7 @@ func (b *backoff) refused() bool {
 
 // refused reports whether the API server refuses the content of the write.
 func refused(err error) bool {
-	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrNotKept)
+	return errors.Is(err, request.ErrRefused) || errors.Is(err, request.ErrNotKept)
 }
 
 // refuses returns why a write on the pod is refused, or nil.

@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -24,7 +24,7 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 	row := func(count int) *assignment.Row {
 		return &assignment.Row{Count: count, Strategy: placement.DefaultName, Owners: placement.Owners{0: placement.Between(0, count-1)}}
 	}
-	for _, undone := range []error{nil, fmt.Errorf("plan: %w", store.ErrNotKept), fmt.Errorf("plan: %w", store.ErrRefused)} {
+	for _, undone := range []error{nil, fmt.Errorf("plan: %w", request.ErrNotKept), fmt.Errorf("plan: %w", request.ErrRefused)} {
 		now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
 		end := now.Add(time.Minute)
 		var k memory
@@ -83,7 +83,7 @@ func TestAMapThatIsUndoneInEverNewWaysIsWrittenLaterEachTime(t *testing.T) {
 			return is, next
 		},
 	} {
-		for _, err := range []error{nil, store.ErrConflict} {
+		for _, err := range []error{nil, request.ErrConflict} {
 			now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
 			var k memory
 			k.wrote(whole(0), decided(whole(0)), now, nil)
@@ -167,7 +167,7 @@ func TestACountThatNeverStandsStillIsToldOnceASecond(t *testing.T) {
 // not one that changes all the time.
 func TestAWriteThatFailsIsTriedAgainLaterEachTime(t *testing.T) {
 	for err, c := range map[error]struct{ least, most int }{
-		store.ErrRefused: {10, 30}, store.ErrAmbiguous: {10, 30}, store.ErrConflict: {10, 30},
+		request.ErrRefused: {10, 30}, request.ErrAmbiguous: {10, 30}, request.ErrConflict: {10, 30},
 	} {
 		now, tries, last := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0, time.Time{}
 		var a backoff
@@ -189,7 +189,7 @@ func TestAWriteThatFailsIsTriedAgainLaterEachTime(t *testing.T) {
 	var a backoff
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	old, changed := &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, &podMeta{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}
-	if a.failed(old, store.ErrConflict, now); a.left(old, "", now) <= 0 || a.left(changed, "", now) > 0 || a.refused() {
+	if a.failed(old, request.ErrConflict, now); a.left(old, "", now) <= 0 || a.left(changed, "", now) > 0 || a.refused() {
 		t.Errorf("after one conflict it waits for %s, and for %s once it is news", a.left(old, "", now), a.left(changed, "", now))
 	}
 }
@@ -199,7 +199,7 @@ func TestAConflictIsNoReasonToWriteTheMapLater(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var k memory
 	for range 3 {
-		k.wrote(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}}), now, store.ErrConflict)
+		k.wrote(assignment.State{}, decided(assignment.State{Slots: assignment.Slots{0: "a"}}), now, request.ErrConflict)
 	}
 	if k.left(now) > 0 {
 		t.Errorf("the map waits for %s", k.left(now))

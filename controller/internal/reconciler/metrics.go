@@ -12,7 +12,8 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // Metrics are the metrics of the controller.
@@ -30,9 +31,9 @@ type Metrics struct {
 	leads func() bool
 
 	mu    sync.Mutex
-	waits map[store.Ref][]decision.Wait
+	waits map[kinds.Ref][]decision.Wait
 	// counts are pods that started with another count.
-	counts map[store.Ref][]decision.Behind
+	counts map[kinds.Ref][]decision.Behind
 }
 
 // unseen is the reason for a pod that no pass has reported.
@@ -63,7 +64,7 @@ func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() boo
 		gated:  prometheus.NewDesc("idalloc_controller_gated_pods", "Pods that have no id yet, by reason, as the elected replica knows it.", []string{"reason"}, nil),
 		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
 		behind: prometheus.NewDesc("idalloc_controller_other_count_pods", "Pods whose containers started with another count, by what they wait for.", []string{"stage"}, nil),
-		now:    now, pods: pods, leads: leads, waits: map[store.Ref][]decision.Wait{}, counts: map[store.Ref][]decision.Behind{},
+		now:    now, pods: pods, leads: leads, waits: map[kinds.Ref][]decision.Wait{}, counts: map[kinds.Ref][]decision.Behind{},
 	}
 }
 
@@ -97,8 +98,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	known := m.known()
 	for _, pod := range m.pods() {
 		reason, waits := known[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
-		ours := pod.Labels[store.AssignLabel] == store.AssignController
-		if has := ours && pod.Annotations[store.IDKey] != ""; !waits && !ours || has || census.Finished(string(pod.Status.Phase)) {
+		ours := pod.Labels[receipt.AssignLabel] == receipt.ByController
+		if has := ours && pod.Annotations[receipt.IDKey] != ""; !waits && !ours || has || census.Finished(string(pod.Status.Phase)) {
 			continue
 		}
 		reasons[cmp.Or(reason, unseen)]++
@@ -141,7 +142,7 @@ func (m *Metrics) stages() map[decision.Stage]int {
 	return stages
 }
 
-func (m *Metrics) observe(ref store.Ref, d decision.Decision) {
+func (m *Metrics) observe(ref kinds.Ref, d decision.Decision) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waits[ref] = d.Waits; len(d.Waits) == 0 {
@@ -152,7 +153,7 @@ func (m *Metrics) observe(ref store.Ref, d decision.Decision) {
 	}
 }
 
-func (m *Metrics) forget(ref store.Ref) { m.observe(ref, decision.Decision{}) }
+func (m *Metrics) forget(ref kinds.Ref) { m.observe(ref, decision.Decision{}) }
 
 func (m *Metrics) began(after time.Duration) { m.assigned.Observe(after.Seconds()) }
 

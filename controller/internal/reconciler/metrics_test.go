@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // A right was taken away, or the owner's kind is not known: no pass tells of the pods, and that is when the alert is needed.
@@ -19,14 +20,14 @@ func TestPodsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
 	pod := func(name string, age time.Duration, annotations map[string]string) corev1.Pod {
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age)), Annotations: annotations,
-			Labels: map[string]string{store.AssignLabel: store.AssignController},
+			Labels: map[string]string{receipt.AssignLabel: receipt.ByController},
 		}}
 	}
 	leads := true
 	m := NewMetrics(func() time.Time { return now }, func() []corev1.Pod {
-		return []corev1.Pod{pod("a", time.Minute, nil), pod("b", time.Hour, nil), pod("has one", 2*time.Hour, map[string]string{store.IDKey: "0"})}
+		return []corev1.Pod{pod("a", time.Minute, nil), pod("b", time.Hour, nil), pod("has one", 2*time.Hour, map[string]string{receipt.IDKey: "0"})}
 	}, func() bool { return leads })
-	m.observe(store.Ref{Kind: store.Deployment, Namespace: "shop", Name: worker}, decision.Decision{
+	m.observe(kinds.Ref{Kind: kinds.Deployment, Namespace: "shop", Name: worker}, decision.Decision{
 		Waits:  []decision.Wait{{Pod: "a", Reason: decision.ReasonPaused}, {Pod: "gone", Reason: decision.ReasonSlots}},
 		Behind: []decision.Behind{{Pod: "b", Started: "3", Stage: decision.StageQueued}},
 	})

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
 )
 
 const (
@@ -70,6 +71,6 @@ func (m missed) tellMissing(ctx context.Context, kind string) {
 	}
 	// Event: on the controller's own pod: the cluster does not have a kind of --kind. Its pods get no ids until it comes. Pods of other kinds get theirs.
 	// Do: install the kind, or remove it from the chart's value controller.kinds.
-	m.event(ctx, about, string(namespace), store.EventWarning, "KindMissing",
-		fmt.Sprintf("the cluster has no kind %s: pods of it get no ids until it comes", store.Shown(kind)))
+	m.event(ctx, about, string(namespace), kubeevent.Warning, "KindMissing",
+		fmt.Sprintf("the cluster has no kind %s: pods of it get no ids until it comes", sanitise.Quoted(kind)))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -52,17 +53,17 @@ type Reconciler struct {
 	slots   chan struct{} // one for each of inFlight
 	slow    chan struct{} // one for each of few
 	// others receives owners that a reconcile of a ReplicaSet or a pod has found.
-	others chan event.TypedGenericEvent[store.Ref]
+	others chan event.TypedGenericEvent[kinds.Ref]
 
 	// told records which Events were written in the last minutes.
 	told *expiring.Expiring
 
 	mu       sync.Mutex
-	memories map[store.Ref]*memory
+	memories map[kinds.Ref]*memory
 }
 
 // Reconcile runs one pass over an owner. It implements reconcile.TypedReconciler.
-func (x *Reconciler) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Result, error) {
+func (x *Reconciler) Reconcile(ctx context.Context, ref kinds.Ref) (reconcile.Result, error) {
 	known, err := x.settle(ctx, ref)
 	if err != nil || !known {
 		return reconcile.Result{}, err
@@ -70,9 +71,9 @@ func (x *Reconciler) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Re
 	return x.reconcile(ctx, ref, x.memory(ref))
 }
 
-func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (reconcile.Result, error) {
+func (x *Reconciler) reconcile(ctx context.Context, ref kinds.Ref, m *memory) (reconcile.Result, error) {
 	owner, err := x.owner(ctx, ref, m)
-	if errors.Is(err, store.ErrGone) {
+	if errors.Is(err, request.ErrGone) {
 		x.forget(ref)
 		return reconcile.Result{}, nil
 	}
@@ -89,7 +90,7 @@ func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (r
 	switch {
 	case err == nil:
 		m.failures.Reset()
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrConflict) || errors.Is(err, request.ErrGone):
 		m.read = store.Owner{}
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
 		p.requeue(m.failures.Next())
@@ -105,7 +106,7 @@ func (x *Reconciler) reconcile(ctx context.Context, ref store.Ref, m *memory) (r
 }
 
 // owner returns the owner. If the generation of its kind counts annotations, it is read again only after the generation has grown.
-func (x *Reconciler) owner(ctx context.Context, ref store.Ref, m *memory) (store.Owner, error) {
+func (x *Reconciler) owner(ctx context.Context, ref kinds.Ref, m *memory) (store.Owner, error) {
 	was := m.read
 	if meta, err := x.ownerMeta(ctx, ref); err == nil && was.UID == meta.UID &&
 		(meta.ResourceVersion == was.ResourceVersion || ref.Rolls() && meta.Generation <= was.Generation) {
@@ -114,42 +115,12 @@ func (x *Reconciler) owner(ctx context.Context, ref store.Ref, m *memory) (store
 		return was, nil
 	}
 	var err error
-	if m.read, err = x.store.Get(ctx, ref); err != nil {
+	if m.read, err = x.store.GetOwner(ctx, ref); err != nil {
 		m.read = store.Owner{}
 		return m.read, fmt.Errorf("read %s: %w", ref, err)
 	}
 	return m.read, nil
 }
-
-// pass is one reconcile of an owner. Its world ends with it: what must survive is in the memory.
-type pass struct {
-	*Reconciler
-
-	ref    store.Ref
-	memory *memory
-	log    logr.Logger
-	// owner, world and metas (the pods' metadata by name) are what the pass knows. Each step reads or writes, and records the answers here.
-	owner store.Owner
-	world decision.World
-	metas map[string]*podMeta
-	// sets has the UIDs of the owner's ReplicaSets, with true for those that have the label. current is the UID of the current one, empty if it is not known.
-	sets    map[string]bool
-	current string
-	// heard is memory.news when this pass began.
-	heard int64
-	// written are the pods that this pass wrote, by name.
-	written map[string]*podMeta
-	// writing guards metas, written and the back-offs while writes are in flight.
-	writing sync.Mutex
-	// forbidden is the error of a write for which the controller lacks a permission.
-	forbidden error
-	// after is the delay until the next pass, 0 if only news starts one.
-	after time.Duration
-	// ends is the time after which no further write starts. Writes in flight have their own timeouts. The zero time means never.
-	ends time.Time
-}
-
-func (p *pass) over() bool { return !p.ends.IsZero() && p.store.Clock.Now().After(p.ends) }
 
 // run looks, then decides and does the first step that is due, until none is left. The error of a step is returned at the end and does not stop other steps.
 // Errors of writes on pods are not returned: each such pod is retried by itself.
@@ -218,16 +189,11 @@ func (p *pass) rest(ctx context.Context, d decision.Decision) {
 	}
 	p.planned(d.Plan)
 	p.metrics.observe(p.ref, d)
+	p.memory.ends.See(p.world.Pods, p.store.Clock.Now()) // also pods that end before the next look
 	p.requeue(d.After)
 	p.requeue(p.mixed(len(d.Waits) > 0))
 	if _, err := p.ownerMeta(ctx, p.ref); err != nil {
 		p.requeue(wait.Jitter(unheardAfter, 1))
-	}
-}
-
-func (p *pass) requeue(after time.Duration) {
-	if after > 0 && (p.after == 0 || after < p.after) {
-		p.after = after
 	}
 }
 

@@ -32,9 +32,11 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -49,7 +51,7 @@ type cluster struct {
 	api *server.Standalone
 	clk *testclock.FakeClock
 	x   *Reconciler
-	ref store.Ref
+	ref kinds.Ref
 
 	mu              sync.Mutex
 	evicted, events []string
@@ -134,10 +136,10 @@ func newCluster(t *testing.T) *cluster {
 	if c.Client, err = client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: builtIn()}); err != nil {
 		t.Fatal(err)
 	}
-	c.ref = store.Ref{APIVersion: appsV1, Kind: store.Deployment, Namespace: server.Namespace, Name: worker}
+	c.ref = kinds.Ref{APIVersion: appsV1, Kind: kinds.Deployment, Namespace: server.Namespace, Name: worker}
 	c.x = &Reconciler{
 		store: s, cache: c, server: c.Client, writer: c.Client, log: logr.Discard(), metrics: NewMetrics(c.clk.Now, nil, nil), told: expiring.NewExpiringWithClock(c.clk),
-		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), memories: map[store.Ref]*memory{},
+		slots: make(chan struct{}, 2), slow: make(chan struct{}, 2), memories: map[kinds.Ref]*memory{},
 	}
 	return c
 }
@@ -171,7 +173,7 @@ func (c *cluster) deployment(count int, slots assignment.Slots) {
 			"apiVersion": appsV1, "kind": "ReplicaSet",
 			"metadata": map[string]any{
 				"name": name, "uid": name, "annotations": map[string]string{revisionKey: strconv.Itoa(revision + 1)},
-				"labels":          map[string]string{"app": worker, store.AssignLabel: store.AssignController},
+				"labels":          map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController},
 				"ownerReferences": []map[string]any{{"apiVersion": appsV1, "kind": "Deployment", "name": worker, "uid": uid, "controller": true}},
 			},
 		})
@@ -209,17 +211,17 @@ func (c *cluster) gated(names ...string) {
 	for _, name := range names {
 		c.create(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController},
-				OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+				Name: name, Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController},
+				OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet),
 			},
-			Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}}},
+			Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: receipt.Gate}}},
 		})
 	}
 }
 
 // reader is a container with the variable that reads the count at the start.
 func reader() []corev1.Container {
-	field := &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + store.StartCountKey + "']"}
+	field := &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + receipt.StartCountKey + "']"}
 	return []corev1.Container{{Env: []corev1.EnvVar{{Name: "IDALLOC_COUNT", ValueFrom: &corev1.EnvVarSource{FieldRef: field}}}}}
 }
 
@@ -228,9 +230,9 @@ func (c *cluster) runs(name string, id, count int) {
 	c.t.Helper()
 	c.create(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "old")), store.ReplicaSet),
+			Name: name, OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "old")), kinds.ReplicaSet),
 			Labels: map[string]string{
-				"app": worker, store.AssignLabel: store.AssignController, receipt.IDLabel: strconv.Itoa(id), receipt.OwnerLabel: assignment.OwnerLabelValue(own),
+				"app": worker, receipt.AssignLabel: receipt.ByController, receipt.IDLabel: strconv.Itoa(id), receipt.OwnerLabel: assignment.OwnerLabelValue(own),
 			},
 		},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: reader()},
@@ -240,8 +242,8 @@ func (c *cluster) runs(name string, id, count int) {
 	c.api.Alone(func(s *server.Server) {
 		s.Change(object.Pods, name, server.Writer{}, func(o object.Object) {
 			for key, value := range map[string]string{
-				receipt.Key: r.Encode(), store.IDKey: strconv.Itoa(id), store.CountKey: strconv.Itoa(count), store.StartCountKey: strconv.Itoa(count),
-				store.IdentityKey: `{"state":"assigned","id":` + strconv.Itoa(id) + `,"count":` + strconv.Itoa(count) + `,"token":5,"pod":"` + name +
+				receipt.Key: r.Encode(), receipt.IDKey: strconv.Itoa(id), receipt.CountKey: strconv.Itoa(count), receipt.StartCountKey: strconv.Itoa(count),
+				receipt.IdentityKey: `{"state":"assigned","id":` + strconv.Itoa(id) + `,"count":` + strconv.Itoa(count) + `,"token":5,"pod":"` + name +
 					`","namespace":"` + server.Namespace + `","owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}}`,
 			} {
 				object.SetText(o, "annotations", key, value)
@@ -286,12 +288,12 @@ func TestAPodThatCannotBeWrittenKeepsNoOtherPodFromAnything(t *testing.T) {
 	c.gated("d", "e", "f")
 	c.refuses["a"] = true
 	c.passes(1)
-	if got := c.on("b", store.CountKey); got != "3" {
+	if got := c.on("b", receipt.CountKey); got != "3" {
 		t.Errorf("pod b was told that there are %q ids", got)
 	}
 	begun := 0
 	for _, name := range []string{"d", "e", "f"} {
-		if c.on(name, store.IDKey) == "2" {
+		if c.on(name, receipt.IDKey) == "2" {
 			begun++
 			c.ready(name)
 		}
@@ -315,8 +317,8 @@ func TestASlotGoesToAPodThatCanBeWritten(t *testing.T) {
 		c.runs("a", 0, 2)
 		c.gated("d", "e")
 		refuses(c)
-		if c.passes(20); c.on("e", store.IDKey) != "1" {
-			t.Errorf("%s: pod e has id %q", what, c.on("e", store.IDKey))
+		if c.passes(20); c.on("e", receipt.IDKey) != "1" {
+			t.Errorf("%s: pod e has id %q", what, c.on("e", receipt.IDKey))
 		}
 		if len(c.evicted) > 0 {
 			t.Errorf("%s: for a pod that takes no slot, these were evicted: %v", what, c.evicted)
@@ -326,8 +328,8 @@ func TestASlotGoesToAPodThatCanBeWritten(t *testing.T) {
 		}
 		c.refuses, c.conflicts = map[string]bool{}, map[string]bool{}
 		c.api.Alone(func(s *server.Server) { s.Remove(s.Get(object.Pods, "a")) })
-		if c.passes(5); c.on("d", store.IDKey) != "0" {
-			t.Errorf("%s: pod d has id %q once it can be written", what, c.on("d", store.IDKey))
+		if c.passes(5); c.on("d", receipt.IDKey) != "0" {
+			t.Errorf("%s: pod d has id %q once it can be written", what, c.on("d", receipt.IDKey))
 		}
 	}
 }
@@ -340,39 +342,39 @@ func TestPoliciesOfAnEarlierReleaseKeepNoPodFromWhatTheyKnow(t *testing.T) {
 	c.gated("b")
 	c.create(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "c", Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController},
-			OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+			Name: "c", Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController},
+			OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet),
 		},
 		Spec: corev1.PodSpec{
-			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: receipt.Gate}},
 			Containers:      reader(),
 		},
 	})
 	older := true
 	c.api.Alone(func(s *server.Server) {
 		s.Judge = func(w server.Write) string {
-			if older && w.Operation == "UPDATE" && object.Annotation(w.Old, store.StartCountKey) != object.Annotation(w.Next, store.StartCountKey) {
+			if older && w.Operation == "UPDATE" && object.Annotation(w.Old, receipt.StartCountKey) != object.Annotation(w.Next, receipt.StartCountKey) {
 				return sentence
 			}
 			return ""
 		}
 	})
 	c.passes(10)
-	if got := c.on("a", store.CountKey); got != "3" {
+	if got := c.on("a", receipt.CountKey); got != "3" {
 		t.Errorf("the running pod was told that there are %q ids", got)
 	}
-	if c.on("b", store.IDKey) == "" || c.on("b", store.StartCountKey) != "" {
-		t.Errorf("a pod that does not read the annotation has id %q", c.on("b", store.IDKey))
+	if c.on("b", receipt.IDKey) == "" || c.on("b", receipt.StartCountKey) != "" {
+		t.Errorf("a pod that does not read the annotation has id %q", c.on("b", receipt.IDKey))
 	}
-	if got := c.on("c", store.IDKey); got != "" {
+	if got := c.on("c", receipt.IDKey); got != "" {
 		t.Errorf("a pod began with id %s, and its program would read an empty count", got)
 	}
 	older = false
 	c.clk.Step(pace.MaxDelay)
 	c.passes(10)
-	if c.on("a", store.StartCountKey) != "3" || c.on("c", store.IDKey) == "" || c.on("c", store.StartCountKey) != "3" {
+	if c.on("a", receipt.StartCountKey) != "3" || c.on("c", receipt.IDKey) == "" || c.on("c", receipt.StartCountKey) != "3" {
 		t.Errorf("with the newer policies a starts with count %q, and c has id %q and count %q",
-			c.on("a", store.StartCountKey), c.on("c", store.IDKey), c.on("c", store.StartCountKey))
+			c.on("a", receipt.StartCountKey), c.on("c", receipt.IDKey), c.on("c", receipt.StartCountKey))
 	}
 }
 
@@ -394,11 +396,11 @@ func TestAMapThatCannotBeWrittenKeepsNoPodFromWhatNeedsNone(t *testing.T) {
 	for range 3 {
 		_, _ = c.x.reconcile(t.Context(), c.ref, c.x.memory(c.ref))
 	}
-	if c.on("a", store.CountKey) != "3" || c.on("b", store.IDKey) != "1" {
-		t.Errorf("pod a was told the count %q, and pod b has id %q", c.on("a", store.CountKey), c.on("b", store.IDKey))
+	if c.on("a", receipt.CountKey) != "3" || c.on("b", receipt.IDKey) != "1" {
+		t.Errorf("pod a was told the count %q, and pod b has id %q", c.on("a", receipt.CountKey), c.on("b", receipt.IDKey))
 	}
-	if c.on("d", store.IDKey) != "" || len(c.evicted) > 0 {
-		t.Errorf("without a map pod d has id %q, and these were evicted: %v", c.on("d", store.IDKey), c.evicted)
+	if c.on("d", receipt.IDKey) != "" || len(c.evicted) > 0 {
+		t.Errorf("without a map pod d has id %q, and these were evicted: %v", c.on("d", receipt.IDKey), c.evicted)
 	}
 }
 
@@ -409,8 +411,8 @@ func TestAPodThatWasRefusedComesAgain(t *testing.T) {
 	c.runs("a", 0, 2)
 	c.gated("d", "e")
 	c.refuses["d"] = true
-	if c.passes(20); c.on("e", store.IDKey) != "1" {
-		t.Fatalf("e has id %q", c.on("e", store.IDKey))
+	if c.passes(20); c.on("e", receipt.IDKey) != "1" {
+		t.Fatalf("e has id %q", c.on("e", receipt.IDKey))
 	}
 	c.ready("e")
 	if c.passes(60); len(c.evicted) > 0 {
@@ -428,8 +430,8 @@ func TestAPodThatWasRefusedComesAgain(t *testing.T) {
 		t.Errorf("once nothing is refused any more: evicted %v, %d writes on d, receipt %q", c.evicted, c.writes["d"]-before, c.on("d", receipt.Key))
 	}
 	c.api.Alone(func(s *server.Server) { s.Remove(s.Get(object.Pods, "a")) })
-	if c.passes(5); c.on("d", store.IDKey) != "0" {
-		t.Errorf("pod d has id %q", c.on("d", store.IDKey))
+	if c.passes(5); c.on("d", receipt.IDKey) != "0" {
+		t.Errorf("pod d has id %q", c.on("d", receipt.IDKey))
 	}
 }
 
@@ -438,8 +440,8 @@ func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
 	c := newCluster(t)
 	c.deployment(1, assignment.Slots{})
 	c.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", Labels: map[string]string{"app": worker, store.AssignLabel: receipt.ByAgent},
-		OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), store.ReplicaSet),
+		Name: "a", Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByAgent},
+		OwnerReferences: controlledBy(types.UID(c.uid("replicasets", "new")), kinds.ReplicaSet),
 	}})
 	uid := types.UID(c.uid(object.Pods, "a"))
 	told := receipt.Proposal{UID: string(uid), Count: 1, Share: receipt.Nothing(), Why: "no id is free for it yet"}.Encode()
@@ -459,7 +461,7 @@ func TestAnAgentThatWasRefusedComesAgain(t *testing.T) {
 		c.refuses["a"] = refused
 		if refused {
 			p.write(t.Context(), c.x.slots, []write{{pod: "a", step: stepPropose, says: "slot 0", do: func(context.Context, *podMeta) (*podMeta, error) {
-				return nil, store.ErrRefused
+				return nil, request.ErrRefused
 			}}}, nil)
 			c.clk.Step(10 * time.Second)
 		}
@@ -481,7 +483,7 @@ func TestAgentsThatCannotBeWrittenKeepNoOtherFromBeingTold(t *testing.T) {
 	all := make([]decision.Propose, 0, batch+1)
 	for i := range batch + 1 {
 		name := fmt.Sprintf("p%03d", i)
-		c.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": worker, store.AssignLabel: receipt.ByAgent}}})
+		c.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByAgent}}})
 		c.refuses[name] = i < batch
 		pod, err := c.x.store.GetPod(t.Context(), server.Namespace, name)
 		if err != nil {
@@ -524,8 +526,8 @@ func TestWhoRefusesSaysSo(t *testing.T) {
 	}
 	c.refuses["a"] = false
 	c.clk.Step(time.Minute)
-	if c.passes(1); c.on("a", store.CountKey) != "2" {
-		t.Errorf("once it can be written, pod a was told the count %q", c.on("a", store.CountKey))
+	if c.passes(1); c.on("a", receipt.CountKey) != "2" {
+		t.Errorf("once it can be written, pod a was told the count %q", c.on("a", receipt.CountKey))
 	}
 }
 
@@ -572,7 +574,7 @@ func TestAWorkloadWhoseWritesHangLeavesRoomForOthers(t *testing.T) {
 			p.metas[name] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 			all = append(all, write{pod: name, step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
 				<-hangs
-				return nil, store.ErrGone
+				return nil, request.ErrGone
 			}})
 		}
 		go p.write(t.Context(), slots, all, nil)
@@ -592,13 +594,13 @@ func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 	p.ends = time.Now().Add(-time.Second)
 	p.write(t.Context(), make(chan struct{}), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
 		t.Error("it was sent although there is no slot for it")
-		return nil, store.ErrGone
+		return nil, request.ErrGone
 	}}}, nil)
 	p.ends = time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.write(ctx, make(chan struct{}, 1), []write{{pod: "a", step: stepTake, do: func(context.Context, *podMeta) (*podMeta, error) {
-		return nil, store.ErrAmbiguous
+		return nil, request.ErrAmbiguous
 	}}}, nil)
 	if p.memory.refuses("a") != nil || p.memory.backoff("a", stepTake).err != nil {
 		t.Error("that the pass ended counts as a failure of the pod")
@@ -609,7 +611,7 @@ func TestAPassThatTakesTooLongLeavesTheRestToTheNextOne(t *testing.T) {
 func builtIn() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, gvk := range []schema.GroupVersionKind{
-		corev1.SchemeGroupVersion.WithKind("Pod"), replicaSets, replicaSets.GroupVersion().WithKind(store.Deployment), policyv1.SchemeGroupVersion.WithKind("Eviction"),
+		corev1.SchemeGroupVersion.WithKind("Pod"), replicaSets, replicaSets.GroupVersion().WithKind(kinds.Deployment), policyv1.SchemeGroupVersion.WithKind("Eviction"),
 	} {
 		mapper.Add(gvk, meta.RESTScopeNamespace)
 	}

@@ -14,11 +14,13 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // verify reads everything that a removal depends on from the API server.
 func (p *pass) verify(ctx context.Context, _ decision.Decision) (err error) {
-	owner, err := p.store.Get(ctx, p.ref)
+	owner, err := p.store.GetOwner(ctx, p.ref)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", p.ref, err)
 	}
@@ -62,13 +64,13 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. The workload gets the first such
 		// Event of each minute.
 		// Do: nothing; idalloc.dev/evict limits how many at a time.
-		p.event(ctx, aboutPod(meta), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed, because it %s", r.Cause))
-		p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
+		p.event(ctx, aboutPod(meta), p.ref.Namespace, kubeevent.Normal, "PodRemoved", fmt.Sprintf("removed, because it %s", r.Cause))
+		p.event(ctx, p.owner.About(), p.ref.Namespace, kubeevent.Normal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
 		return nil
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+		return fmt.Errorf("%w: %w", request.ErrConflict, err)
 	case !errors.As(err, new(apierrors.APIStatus)): // no answer
 		return fmt.Errorf("remove pod %s: %w", r.Pod, err)
 	}
@@ -76,7 +78,7 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 	p.requeue(wait.Jitter(refusedAfter, 1))
 	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
 	// Do: what the message says, or remove the pod yourself.
-	p.event(ctx, p.owner.About(), p.ref.Namespace, store.EventWarning, "RemovalRefused", fmt.Sprintf(
+	p.event(ctx, p.owner.About(), p.ref.Namespace, kubeevent.Warning, "RemovalRefused", fmt.Sprintf(
 		"pod %s with id %d %s; the API server does not let it go: %v%s", r.Pod, r.ID, r.Cause, err, p.lost()))
 	return nil
 }

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // patience is how long a permission may be missing. An API server that has just started refuses everything until it has read its roles.
 const patience = 5 * time.Second
 
-// Permitted returns a *store.ForbiddenError if RBAC does not let the controller list what it watches: its caches would retry for ever, and the controller would
+// Permitted returns a *request.ForbiddenError if RBAC does not let the controller list what it watches: its caches would retry for ever, and the controller would
 // do nothing. It ignores other errors, because the caches retry after them. It blocks for up to patience.
 func Permitted(ctx context.Context, server client.Reader, mapper meta.RESTMapper, known kinds.Kinds, namespaces []string, clk clock.Clock) error {
 	end := clk.Now().Add(patience)
@@ -53,5 +53,5 @@ func forbidden(mapper meta.RESTMapper, gvk schema.GroupVersionKind, namespace st
 	if err != nil {
 		return fmt.Errorf("resource of %s: %w", gvk.Kind, err)
 	}
-	return &store.ForbiddenError{Verb: "list", Group: gvk.Group, Resource: mapping.Resource.Resource, Namespace: namespace, Err: cause}
+	return &request.ForbiddenError{Verb: "list", Group: gvk.Group, Resource: mapping.Resource.Resource, Namespace: namespace, Err: cause}
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // refuses is an API server that refuses to list a kind until a time. A zero time has no end.
@@ -34,7 +34,7 @@ func (r refuses) List(_ context.Context, list client.ObjectList, options ...clie
 
 func permitted(t *testing.T, server client.Reader) error {
 	t.Helper()
-	jobs := schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: store.Job}
+	jobs := schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: kinds.Job}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(jobs, meta.RESTScopeNamespace)
 	known, _, err := kinds.BuiltIn().Find(mapper)
@@ -46,8 +46,8 @@ func permitted(t *testing.T, server client.Reader) error {
 
 func TestARightThatIsMissingEndsTheControllerAndIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var missing *store.ForbiddenError
-		err := permitted(t, refuses{kind: store.Job})
+		var missing *request.ForbiddenError
+		err := permitted(t, refuses{kind: kinds.Job})
 		if !errors.As(err, &missing) || missing.Verb != "list" || missing.Resource != "jobs" || missing.Group != "batch" || missing.Namespace != "shop" {
 			t.Errorf("error is %v", err)
 		}

@@ -8,39 +8,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // settle reports whether ref is an owner. If ref is a ReplicaSet or a pod below one, settle queues that owner.
-func (x *Reconciler) settle(ctx context.Context, ref store.Ref) (known bool, err error) {
+func (x *Reconciler) settle(ctx context.Context, ref kinds.Ref) (known bool, err error) {
 	top := ref
 	switch {
 	case ref.Kind == podKind && ref.APIVersion == "v1":
 		top, err = x.settlePod(ctx, ref)
-	case ref.Is(store.ReplicaSet):
+	case ref.Is(kinds.ReplicaSet):
 		top, err = x.settleSet(ctx, ref)
 	}
 	switch {
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return false, nil
-	case err != nil || top == (store.Ref{}):
+	case err != nil || top == (kinds.Ref{}):
 		return false, err
 	case top == ref:
 		return true, nil
 	}
 	select {
-	case x.others <- event.TypedGenericEvent[store.Ref]{Object: top}:
+	case x.others <- event.TypedGenericEvent[kinds.Ref]{Object: top}:
 	case <-ctx.Done():
 	}
 	return false, nil
 }
 
-func (x *Reconciler) settleSet(ctx context.Context, ref store.Ref) (store.Ref, error) {
+func (x *Reconciler) settleSet(ctx context.Context, ref kinds.Ref) (kinds.Ref, error) {
 	set, err := x.ownerMeta(ctx, ref)
 	if err != nil {
 		if set, err = x.store.GetMetadata(ctx, ref); err != nil {
-			return store.Ref{}, err
+			return kinds.Ref{}, err
 		}
 	}
 	top, _ := x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set))
@@ -48,10 +50,10 @@ func (x *Reconciler) settleSet(ctx context.Context, ref store.Ref) (store.Ref, e
 }
 
 // settlePod finds the owner of a pod if the cache does not show it. If there is none, it writes an Event.
-func (x *Reconciler) settlePod(ctx context.Context, ref store.Ref) (store.Ref, error) {
+func (x *Reconciler) settlePod(ctx context.Context, ref kinds.Ref) (kinds.Ref, error) {
 	pod, err := x.store.GetPod(ctx, ref.Namespace, ref.Name)
 	if err != nil {
-		return store.Ref{}, err
+		return kinds.Ref{}, err
 	}
 	if top := x.ownerOfPod(ctx, pod); top.Kind != podKind {
 		return top, nil
@@ -69,8 +71,8 @@ func (x *Reconciler) settlePod(ctx context.Context, ref store.Ref) (store.Ref, e
 		x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
 		// Event: the pod has no owner that idalloc can count, so it waits behind its gate for ever.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
-		x.event(ctx, aboutPod(pod), ref.Namespace, store.EventWarning, "OwnerUnknown",
+		x.event(ctx, aboutPod(pod), ref.Namespace, kubeevent.Warning, "OwnerUnknown",
 			fmt.Sprintf("the pod gets no id: %v; --kind of idalloc-controller names further kinds", err))
 	}
-	return store.Ref{}, nil
+	return kinds.Ref{}, nil
 }

@@ -58,8 +58,8 @@ func watched(known kinds.Kinds) (all []schema.GroupVersionKind) {
 
 // CacheOptions returns which objects are watched and which part of them is kept. No namespaces means all.
 func CacheOptions(namespaces []string, known kinds.Kinds) (cache.Options, error) {
-	there, wrong := labels.Parse(store.AssignLabel)
-	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", store.AssignLabel, store.AssignController, receipt.ByAgent))
+	there, wrong := labels.Parse(receipt.AssignLabel)
+	ours, err := labels.Parse(fmt.Sprintf("%s in (%s,%s)", receipt.AssignLabel, receipt.ByController, receipt.ByAgent))
 	if err = errors.Join(wrong, err); err != nil {
 		return cache.Options{}, fmt.Errorf("label selector: %w", err)
 	}
@@ -108,8 +108,8 @@ func Setup(
 	}
 	x := &Reconciler{
 		store: s, cache: mgr.GetCache(), server: pages{store: s}, writer: mgr.GetClient(), log: log, name: name, kinds: known, metrics: counts,
-		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[store.Ref], 1),
-		told: expiring.NewExpiringWithClock(clk), memories: map[store.Ref]*memory{},
+		slots: make(chan struct{}, inFlight), slow: make(chan struct{}, few), others: make(chan event.TypedGenericEvent[kinds.Ref], 1),
+		told: expiring.NewExpiringWithClock(clk), memories: map[kinds.Ref]*memory{},
 	}
 	for _, o := range []client.Object{&corev1.Pod{}, metaOf(replicaSets)} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, o, index, indexed); err != nil {
@@ -142,21 +142,21 @@ func cachedPods(ctx context.Context, from client.Reader) func() []corev1.Pod {
 
 func (x *Reconciler) watch(mgr manager.Manager) error {
 	from, changed := mgr.GetCache(), predicate.TypedFuncs[*metav1.PartialObjectMetadata]{UpdateFunc: changes}
-	b := builder.TypedControllerManagedBy[store.Ref](mgr).Named("owner").
-		WithOptions(controller.TypedOptions[store.Ref]{
+	b := builder.TypedControllerManagedBy[kinds.Ref](mgr).Named("owner").
+		WithOptions(controller.TypedOptions[kinds.Ref]{
 			MaxConcurrentReconciles: reconciles, CacheSyncTimeout: syncWithin,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[store.Ref](firstRetry, lastRetry),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[kinds.Ref](firstRetry, lastRetry),
 		}).
-		WithLogConstructor(func(ref *store.Ref) logr.Logger {
+		WithLogConstructor(func(ref *kinds.Ref) logr.Logger {
 			if ref == nil {
 				return x.log
 			}
 			return x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)
 		}).
-		WatchesRawSource(source.TypedKind(from, &corev1.Pod{}, handler.TypedEventHandler[*corev1.Pod, store.Ref](x.pods()))).
+		WatchesRawSource(source.TypedKind(from, &corev1.Pod{}, handler.TypedEventHandler[*corev1.Pod, kinds.Ref](x.podEvents()))).
 		WatchesRawSource(source.TypedKind(from, metaOf(replicaSets), handler.TypedEnqueueRequestsFromMapFunc(x.sets), changed)).
-		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[store.Ref, store.Ref]{
-			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[store.Ref], q queue) { q.Add(e.Object) },
+		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[kinds.Ref, kinds.Ref]{
+			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[kinds.Ref], q queue) { q.Add(e.Object) },
 		}))
 	for _, gvk := range watched(x.kinds) {
 		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEnqueueRequestsFromMapFunc(x.owners(gvk)), changed))

@@ -2,7 +2,6 @@ package reconciler
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,74 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-const (
-	// index finds pods and ReplicaSets by the UID of their controller. It also finds pods by the owner under which they run, and pods without a controller by
-	// the owner that they lock for.
-	index = "controller"
-	// revisionKey is an annotation that the Deployment controller sets on each ReplicaSet.
-	revisionKey = "deployment.kubernetes.io/revision"
-	// ownKeys is the prefix of the keys that idalloc and its users write. In the cache, hashKey stands for all of them on an owner.
-	ownKeys = "idalloc.dev/"
-	hashKey = ownKeys + "hash"
-	// podKind is the kind of a queue key that stands for a pod whose owner is not known.
-	podKind = "Pod"
-)
-
-var replicaSets = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: store.ReplicaSet} //nolint:gochecknoglobals // a constant that Go cannot express
-
-type queue = workqueue.TypedRateLimitingInterface[store.Ref]
-
-func metaOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}}
-}
-
-func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
-	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
-}
-
-// ownerMeta returns the metadata of an owner from the cache.
-func (x *Reconciler) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
-	o := metaOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o, client.UnsafeDisableDeepCopy)
-}
-
-// listCached lists the objects in the cache with this value of index.
-func (x *Reconciler) listCached(ctx context.Context, list client.ObjectList, namespace, value string, more ...client.ListOption) error {
-	err := x.cache.List(ctx, list, append(more, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)...)
-	if err != nil {
-		return fmt.Errorf("read the cache: %w", err)
-	}
-	return nil
-}
-
-// indexed returns the values of index for a pod or a ReplicaSet.
-func indexed(o client.Object) (values []string) {
-	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
-	if c := metav1.GetControllerOfNoCopy(o); c != nil {
-		values = append(values, string(c.UID))
-	} else if err == nil && r.State == receipt.Locks {
-		values = append(values, lockValue(r.Owner))
-	}
-	// Its program runs under an id of that owner for life, even if the pod changes owners.
-	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && !slices.Contains(values, lockValue(from)) {
-		values = append(values, lockValue(from))
-	}
-	return values
-}
+type queue = workqueue.TypedRateLimitingInterface[kinds.Ref]
 
 // named returns the owner that a receipt names.
-func (x *Reconciler) named(owner, namespace string) (ref store.Ref, known bool) {
+func (x *Reconciler) named(owner, namespace string) (ref kinds.Ref, known bool) {
 	ref, known = x.kinds.Parse(owner, namespace)
 	return ref, known && ref.String() == owner
 }
 
 // ownerOfPod returns the owner of a pod by what the cache knows. It returns the ReplicaSet if that is not in the cache, and the pod itself if no owner is
 // known. Reconcile then finds out more.
-func (x *Reconciler) ownerOfPod(ctx context.Context, pod metav1.Object) (ref store.Ref) {
+func (x *Reconciler) ownerOfPod(ctx context.Context, pod metav1.Object) (ref kinds.Ref) {
 	known := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		ref, known = x.controls(ctx, c, pod.GetNamespace())
@@ -92,15 +38,15 @@ func (x *Reconciler) ownerOfPod(ctx context.Context, pod metav1.Object) (ref sto
 		ref, known = x.locksFor(pod) // it was relabelled
 	}
 	if !known {
-		return store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.GetNamespace(), Name: pod.GetName()}
+		return kinds.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.GetNamespace(), Name: pod.GetName()}
 	}
 	return ref
 }
 
 // controls returns the owner of a pod with this controller. A Deployment never controls pods directly, but anyone may write a reference that claims so.
-func (x *Reconciler) controls(ctx context.Context, c *metav1.OwnerReference, namespace string) (ref store.Ref, known bool) {
+func (x *Reconciler) controls(ctx context.Context, c *metav1.OwnerReference, namespace string) (ref kinds.Ref, known bool) {
 	ref, known = x.kinds.Ref(c.APIVersion, c.Kind, namespace, c.Name)
-	if ref.Is(store.ReplicaSet) {
+	if ref.Is(kinds.ReplicaSet) {
 		if set, err := x.ownerMeta(ctx, ref); err == nil && set.UID == c.UID {
 			return x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set))
 		}
@@ -110,16 +56,16 @@ func (x *Reconciler) controls(ctx context.Context, c *metav1.OwnerReference, nam
 
 // locksFor returns the owner that the pod's receipt is for. If the receipt cannot be read, the pod's label still identifies the owner among those that this
 // process has reconciled.
-func (x *Reconciler) locksFor(pod metav1.Object) (ref store.Ref, known bool) {
+func (x *Reconciler) locksFor(pod metav1.Object) (ref kinds.Ref, known bool) {
 	refs := x.heldUp(pod)
 	if _, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); len(refs) != 1 || err != nil && pod.GetLabels()[receipt.OwnerLabel] == "" {
-		return store.Ref{}, false
+		return kinds.Ref{}, false
 	}
 	return refs[0], true
 }
 
 // heldUp returns the owners whose slots and partitions the pod's receipt may lock. Without a label, an unreadable receipt may lock those of any owner.
-func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
+func (x *Reconciler) heldUp(pod metav1.Object) (refs []kinds.Ref) {
 	if r, err := receipt.Parse(pod.GetAnnotations()[receipt.Key]); err == nil {
 		if ref, known := x.named(r.Owner, pod.GetNamespace()); known {
 			refs = append(refs, ref)
@@ -134,14 +80,14 @@ func (x *Reconciler) heldUp(pod metav1.Object) (refs []store.Ref) {
 			refs = append(refs, ref)
 		}
 	}
-	slices.SortFunc(refs, func(a, b store.Ref) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(refs, func(a, b kinds.Ref) int { return strings.Compare(a.String(), b.String()) })
 	return refs
 }
 
-// pods returns a handler that queues the owner of each pod that changes.
-func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
+// podEvents returns a handler that queues the owner of each pod that changes.
+func (x *Reconciler) podEvents() handler.TypedFuncs[*corev1.Pod, kinds.Ref] {
 	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.hear(x.ownerOfPod(ctx, pod))) }
-	return handler.TypedFuncs[*corev1.Pod, store.Ref]{
+	return handler.TypedFuncs[*corev1.Pod, kinds.Ref]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			add(ctx, q, e.Object)
@@ -149,7 +95,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 			for _, ref := range x.heldUp(e.Object) {
 				q.Add(ref)
 			}
-			if ref, known := x.named(former(e.Object.Annotations[store.IdentityKey]), e.Object.Namespace); known {
+			if ref, known := x.named(former(e.Object.Annotations[receipt.IdentityKey]), e.Object.Namespace); known {
 				q.Add(ref)
 			}
 		},
@@ -163,7 +109,7 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 				add(ctx, q, e.ObjectNew)
 			}
 			// If the pod was told of another owner, it no longer runs under an id of the earlier one.
-			from, to := former(e.ObjectOld.Annotations[store.IdentityKey]), former(e.ObjectNew.Annotations[store.IdentityKey])
+			from, to := former(e.ObjectOld.Annotations[receipt.IdentityKey]), former(e.ObjectNew.Annotations[receipt.IdentityKey])
 			if ref, known := x.named(from, e.ObjectNew.Namespace); known && from != to {
 				q.Add(ref)
 			}
@@ -172,27 +118,27 @@ func (x *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 }
 
 // sets queues the Deployment of each ReplicaSet that changes owners or gets its revision number.
-func (x *Reconciler) sets(_ context.Context, set *metav1.PartialObjectMetadata) []store.Ref {
-	ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
+func (x *Reconciler) sets(_ context.Context, set *metav1.PartialObjectMetadata) []kinds.Ref {
+	ref, _ := kinds.NewRef("apps/v1", kinds.ReplicaSet, set.Namespace, set.Name)
 	if top, known := x.kinds.Above(ref, metav1.GetControllerOfNoCopy(set)); known {
-		return []store.Ref{top}
+		return []kinds.Ref{top}
 	}
 	return nil
 }
 
 // owners returns a function that queues owners with pods of the controller when their spec or annotations change.
-func (x *Reconciler) owners(gvk schema.GroupVersionKind) handler.TypedMapFunc[*metav1.PartialObjectMetadata, store.Ref] {
-	return func(ctx context.Context, o *metav1.PartialObjectMetadata) []store.Ref {
+func (x *Reconciler) owners(gvk schema.GroupVersionKind) handler.TypedMapFunc[*metav1.PartialObjectMetadata, kinds.Ref] {
+	return func(ctx context.Context, o *metav1.PartialObjectMetadata) []kinds.Ref {
 		ref, known := x.kinds.Ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
 		if known && x.used(ctx, ref, o) {
-			return []store.Ref{x.hear(ref)}
+			return []kinds.Ref{x.hear(ref)}
 		}
 		return nil
 	}
 }
 
 // used reports whether the owner has pods of the controller, still has a revision for such pods, or has released some that lock its slots.
-func (x *Reconciler) used(ctx context.Context, ref store.Ref, o metav1.Object) bool {
+func (x *Reconciler) used(ctx context.Context, ref kinds.Ref, o metav1.Object) bool {
 	has := func(list client.ObjectList, value string) bool {
 		err := x.listCached(ctx, list, ref.Namespace, value, client.Limit(1))
 		return err != nil || meta.LenList(list) > 0

@@ -16,7 +16,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // The generation of a StatefulSet or a Job does not count annotations. What decisions need of them is to be heard of.
@@ -52,8 +51,8 @@ type pods struct {
 func (p pods) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	var o client.ListOptions
 	o.ApplyOptions(options)
-	if sets, ofSets := list.(*metav1.PartialObjectMetadataList); ofSets && sets.Kind == store.ReplicaSet+"List" && (o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{index: "owner"})) {
-		sets.Items = []podMeta{{ObjectMeta: metav1.ObjectMeta{Name: "any", UID: "new", OwnerReferences: controlledBy("owner", store.Deployment)}}}
+	if sets, ofSets := list.(*metav1.PartialObjectMetadataList); ofSets && sets.Kind == kinds.ReplicaSet+"List" && (o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{index: "owner"})) {
+		sets.Items = []podMeta{{ObjectMeta: metav1.ObjectMeta{Name: "any", UID: "new", OwnerReferences: controlledBy("owner", kinds.Deployment)}}}
 	}
 	out, ofPods := list.(*corev1.PodList)
 	for i := range p.all {
@@ -71,9 +70,9 @@ func (pods) Get(context.Context, client.ObjectKey, client.Object, ...client.GetO
 
 // A workload releases a pod whose labels were changed. The pod keeps its id and its entry in the map, and hears of a new count.
 func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
-	ref, _ := store.NewRef(appsV1, store.StatefulSet, "shop", worker)
+	ref, _ := kinds.NewRef(appsV1, kinds.StatefulSet, "shop", worker)
 	owner := &metav1.ObjectMeta{Name: worker, UID: "of-worker"}
-	controlled := []metav1.OwnerReference{{APIVersion: appsV1, Kind: store.StatefulSet, Name: worker, UID: "of-worker", Controller: new(true)}}
+	controlled := []metav1.OwnerReference{{APIVersion: appsV1, Kind: kinds.StatefulSet, Name: worker, UID: "of-worker", Controller: new(true)}}
 	lock := receipt.Receipt{UID: "u", Owner: ref.String(), State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
 	other := lock
 	other.Owner = "StatefulSet/other"
@@ -95,9 +94,9 @@ func TestAnOwnerIsHeardOfForAPodThatItHasReleased(t *testing.T) {
 
 // Another client made the receipt of such a pod unreadable. Its label says whose slot it locks, and whose slot comes free when it goes.
 func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
-	ref, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
-	x := &Reconciler{memories: map[store.Ref]*memory{ref: {}}}
-	for owner, want := range map[string]store.Ref{
+	ref, _ := kinds.NewRef(appsV1, kinds.Deployment, "shop", worker)
+	x := &Reconciler{memories: map[kinds.Ref]*memory{ref: {}}}
+	for owner, want := range map[string]kinds.Ref{
 		own: ref, "Deployment/other": {APIVersion: "v1", Kind: podKind, Namespace: "shop", Name: "a"},
 	} {
 		pod := &metav1.ObjectMeta{
@@ -111,15 +110,15 @@ func TestAReleasedPodIsItsOwnersWhateverBecameOfItsReceipt(t *testing.T) {
 
 // Another client made the receipt of a pod unreadable and removed its label. Whatever waits for its locks goes on when the pod is gone.
 func TestAPodThatMayLockAnythingIsMissedByAllOwnersOfItsNamespace(t *testing.T) {
-	here, _ := store.NewRef(appsV1, store.Deployment, "shop", worker)
-	beside, _ := store.NewRef(appsV1, store.StatefulSet, "shop", "other")
-	elsewhere, _ := store.NewRef(appsV1, store.Deployment, "bank", worker)
-	x := &Reconciler{memories: map[store.Ref]*memory{here: {}, beside: {}, elsewhere: {}}, cache: pods{}}
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[store.Ref]())
+	here, _ := kinds.NewRef(appsV1, kinds.Deployment, "shop", worker)
+	beside, _ := kinds.NewRef(appsV1, kinds.StatefulSet, "shop", "other")
+	elsewhere, _ := kinds.NewRef(appsV1, kinds.Deployment, "bank", worker)
+	x := &Reconciler{memories: map[kinds.Ref]*memory{here: {}, beside: {}, elsewhere: {}}, cache: pods{}}
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[kinds.Ref]())
 	defer q.ShutDown()
-	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, OwnerReferences: controlledBy("gone", store.ReplicaSet)}}
-	x.pods().Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: gone}, q)
-	heard := map[store.Ref]bool{}
+	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{receipt.Key: "{"}, OwnerReferences: controlledBy("gone", kinds.ReplicaSet)}}
+	x.podEvents().Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: gone}, q)
+	heard := map[kinds.Ref]bool{}
 	for range q.Len() {
 		ref, _ := q.Get()
 		heard[ref] = true
@@ -135,7 +134,7 @@ func TestAPodThatNamesADeploymentAsItsControllerIsNoneOfItsPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := &metav1.ObjectMeta{Namespace: "shop", Name: "a", OwnerReferences: controlledBy("owner", store.Deployment)}
+	pod := &metav1.ObjectMeta{Namespace: "shop", Name: "a", OwnerReferences: controlledBy("owner", kinds.Deployment)}
 	x := &Reconciler{kinds: known, cache: pods{}}
 	if got := x.ownerOfPod(t.Context(), pod); got.Kind != podKind {
 		t.Errorf("its owner is %v", got)

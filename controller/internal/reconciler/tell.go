@@ -14,8 +14,10 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -27,42 +29,6 @@ const (
 	mostTold = 8
 )
 
-// event writes an Event. detail distinguishes Events with the same reason. A failure is only logged.
-func (x *Reconciler) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string, detail ...string) {
-	err := x.store.Tell(ctx, store.KubeEvent{
-		About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message, Detail: strings.Join(detail, " "),
-	})
-	if err != nil && x.seldom(string(about.UID), "unwritten "+reason) {
-		// Log: an Event could not be written; the line has its text.
-		// Do: nothing at first. If it stays, check whether the controller may create Events.
-		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", store.Shown(err.Error()))
-	}
-}
-
-// seldom reports whether an Event with this reason about this object is due.
-func (x *Reconciler) seldom(uid, reason string) bool {
-	key := uid + " " + reason
-	_, told := x.told.Get(key)
-	if !told {
-		x.told.Set(key, nil, again)
-	}
-	return !told
-}
-
-// warn writes a Warning, unless one with this reason and detail about this object was written a short time ago. It reports whether it was due.
-func (p *pass) warn(ctx context.Context, about metav1.OwnerReference, reason, detail, message string) bool {
-	due := p.seldom(string(about.UID), reason+" "+detail)
-	if due {
-		p.event(ctx, about, p.ref.Namespace, store.EventWarning, reason, message, detail)
-	}
-	return due
-}
-
-// aboutPod returns the reference to a pod for its Events.
-func aboutPod(pod *podMeta) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: pod.Name, UID: pod.UID}
-}
-
 // tell writes Events about what people must know.
 func (p *pass) tell(ctx context.Context, d decision.Decision) {
 	p.tellIgnored(ctx)
@@ -71,6 +37,7 @@ func (p *pass) tell(ctx context.Context, d decision.Decision) {
 	p.tellWaits(ctx, d.Waits)
 	p.tellFrozen(ctx)
 	p.tellCount(ctx, d.Behind)
+	p.tellRests(ctx, d.Rests)
 	for _, c := range d.Plan.Foreign {
 		if len(d.Waits) > 0 {
 			p.warn(ctx, p.owner.About(), "SlotLockedByForeignPod", c.Pod, fmt.Sprintf(
@@ -99,7 +66,7 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 			// Event: a pod has the label but no gate, so its program runs without an id.
 			// Do: add the gate to the pod template, or install the admission policies.
 			p.warn(ctx, aboutPod(meta), "GateMissing", "",
-				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", store.AssignLabel, store.Gate))
+				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", receipt.AssignLabel, receipt.Gate))
 		case w.Reason == decision.ReasonContract:
 			// Event: on a pod: it needs a later version of the controller. The controller was downgraded, or its policies were upgraded first.
 			// Do: upgrade the controller, or delete the pod if its template no longer asks for that version.
@@ -144,7 +111,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 	for i := range p.world.Pods {
 		meta := p.metas[p.world.Pods[i].Name]
 		err := p.memory.refuses(meta.UID)
-		if !refused(err) && !errors.Is(err, store.ErrConflict) && !apierrors.IsInternalError(err) { // missing permissions and outages have other Events
+		if !refused(err) && !errors.Is(err, request.ErrConflict) && !apierrors.IsInternalError(err) { // missing permissions and outages have other Events
 			continue
 		}
 		if count++; count == 1 {
@@ -246,6 +213,14 @@ func (p *pass) tellTooLarge(ctx context.Context) {
 // tellIgnored writes an Event about invalid annotations that the user set on the owner.
 func (p *pass) tellIgnored(ctx context.Context) {
 	problems := slices.Concat(p.owner.Wish.Problems, assignment.UserProblems(p.owner.Annotations, p.owner.Count))
+	for _, q := range p.world.Pods {
+		if meta := p.metas[q.Name]; meta != nil && q.Assigned {
+			if _, problem := assignment.FirstNumber(meta.Annotations); problem != nil {
+				problems = append(problems, *problem)
+				break
+			}
+		}
+	}
 	parts := make([]string, 0, len(problems))
 	for _, problem := range problems {
 		parts = append(parts, problem.Error()+": the value is invalid and is ignored")
@@ -255,10 +230,22 @@ func (p *pass) tellIgnored(ctx context.Context) {
 	}
 }
 
+// tellRests writes Events about ids that rest while pods wait for them. "explain" and "verify" read the time from the message.
+func (p *pass) tellRests(ctx context.Context, rests []decision.Rest) {
+	for _, r := range rests[:min(len(rests), mostTold)] {
+		message := fmt.Sprintf(assignment.RestsMessage, r.ID, r.Until.UTC().Format(time.RFC3339), assignment.ReuseKey)
+		if p.seldom(string(p.owner.UID), "IDRests "+message) {
+			// Event: Normal: a pod waits for an id whose last pod has ended a short time ago.
+			// Do: nothing, or shorten the annotation that the message names.
+			p.event(ctx, p.owner.About(), p.ref.Namespace, kubeevent.Normal, "IDRests", message, message)
+		}
+	}
+}
+
 // tellForbidden writes an Event about a permission that the controller lacks. The controller continues for other owners: the permission may be missing in one
 // namespace only, or only for a moment.
-func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, m *memory, err error) {
-	var missing *store.ForbiddenError
+func (x *Reconciler) tellForbidden(ctx context.Context, ref kinds.Ref, m *memory, err error) {
+	var missing *request.ForbiddenError
 	now := x.store.Clock.Now()
 	if since(&m.forbidden, errors.As(err, &missing), now); missing == nil {
 		return
@@ -270,5 +257,5 @@ func (x *Reconciler) tellForbidden(ctx context.Context, ref store.Ref, m *memory
 	about := metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: meta.UID}
 	// Event: RBAC refuses a request of the controller. The workload's pods keep what they have, and others wait.
 	// Do: run `kubectl idalloc check`, and install the chart again.
-	x.event(ctx, about, ref.Namespace, store.EventWarning, "ControllerForbidden", missing.Error())
+	x.event(ctx, about, ref.Namespace, kubeevent.Warning, "ControllerForbidden", missing.Error())
 }

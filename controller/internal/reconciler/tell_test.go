@@ -21,9 +21,11 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // board is an API server that keeps the Events.
@@ -87,6 +89,31 @@ func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
 }
 
 // Kubernetes may end an old pod by itself, so no pod that has just come is stuck.
+func TestAMachineNumberThatMakesNoSenseIsTold(t *testing.T) {
+	for text, want := range map[string][]string{
+		"1024": nil,
+		"0":    {`AnnotationIgnored: annotation idalloc.dev/first-number: not a number from 1 to 999999999 without leading zeros: "0": the value is invalid and is ignored`},
+	} {
+		b := &board{}
+		p := b.pass(t, clock.RealClock{})
+		p.world.Pods = []decision.Pod{{Assigned: true}}
+		p.metas[""] = &podMeta{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{assignment.FirstNumberKey: text}}}
+		p.tell(t.Context(), decision.Decision{})
+		if !slices.Equal(b.events, want) {
+			t.Errorf("%s: %q, want %q", text, b.events, want)
+		}
+	}
+}
+
+func TestAnIDThatRestsIsToldOnce(t *testing.T) {
+	rests := []decision.Rest{{ID: 3, Until: time.Date(2026, 3, 1, 12, 0, 7, 0, time.UTC)}}
+	got := (&board{}).of(t, func(*store.Owner) {}, decision.Decision{Rests: rests})
+	want := []string{"IDRests: id 3 rests until 2026-03-01T12:00:07Z, because its last pod has ended a short time ago (annotation idalloc.dev/reuse-after)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestAPodForALaterControllerIsTold(t *testing.T) {
 	b := &board{}
 	p := b.pass(t, clock.RealClock{})
@@ -121,7 +148,7 @@ func TestAStuckUpdateOfAFurtherKindIsTold(t *testing.T) {
 	for controller, want := range map[string]bool{"old": false, "new": true} {
 		b := &board{}
 		p := b.pass(t, clock.RealClock{})
-		p.ref = store.Ref{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: "shop", Name: worker, Resource: "rollouts"}
+		p.ref = kinds.Ref{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: "shop", Name: worker, Resource: "rollouts"}
 		p.owner.Ref = p.ref
 		p.world.Pods = []decision.Pod{
 			{Pod: proposal.Pod{Name: "a", Owned: true, Controller: "old", Receipt: receipt.Receipt{State: receipt.Locks}}},
@@ -144,7 +171,7 @@ func TestARightThatTheControllerLacksForAWhileIsTold(t *testing.T) {
 	p := b.pass(t, clk)
 	p.cache = &behind{}
 	lacks := func() {
-		err := &store.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
+		err := &request.ForbiddenError{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "a", Err: errors.New("no role")}
 		p.tellForbidden(t.Context(), p.ref, p.memory, fmt.Errorf("pod a: %w", err))
 	}
 	lacks()

@@ -19,8 +19,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // The cache keeps a bounded part of each object: an object may have more than a megabyte, and its author chooses where.
@@ -28,7 +28,7 @@ const (
 	// tooLargeKey is an annotation that exists only in the cache. A pod has it if one of its annotations was cut, and its value describes that. Such a pod gets
 	// no id.
 	tooLargeKey = ownKeys + "too-large"
-	// readsStartCountKey is an annotation that exists only in the cache. A pod has it if something in the pod reads store.StartCountKey.
+	// readsStartCountKey is an annotation that exists only in the cache. A pod has it if something in the pod reads receipt.StartCountKey.
 	readsStartCountKey = ownKeys + "reads-start-count"
 	// longest is the longest annotation that is kept, in bytes; receipts and proposals have a limit of their own. longestName is the same for names, kinds and
 	// versions.
@@ -46,7 +46,7 @@ func trimPod(o any) (any, error) {
 	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName}
 	ours, others := false, false
 	for _, gate := range pod.Spec.SchedulingGates { // one of ours and one other gate are enough
-		mine := gate.Name == store.Gate
+		mine := gate.Name == receipt.Gate
 		if mine && !ours || !mine && !others {
 			spec.SchedulingGates = append(spec.SchedulingGates, gate)
 		}
@@ -72,10 +72,10 @@ func trimPod(o any) (any, error) {
 	return pod, nil
 }
 
-// readsStartCount reports whether something in the pod reads the annotation store.StartCountKey. It also works on a trimmed pod.
+// readsStartCount reports whether something in the pod reads the annotation receipt.StartCountKey. It also works on a trimmed pod.
 func readsStartCount(pod *corev1.Pod) bool {
 	is := func(f *corev1.ObjectFieldSelector) bool {
-		return f != nil && f.FieldPath == "metadata.annotations['"+store.StartCountKey+"']"
+		return f != nil && f.FieldPath == "metadata.annotations['"+receipt.StartCountKey+"']"
 	}
 	for c := range slices.Values(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)) {
 		if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && is(e.ValueFrom.FieldRef) }) {
@@ -93,10 +93,10 @@ func readsStartCount(pod *corev1.Pod) bool {
 
 func trimPodMeta(m *metav1.ObjectMeta) {
 	trimObject(m)
-	m.Labels = keep(m.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
+	m.Labels = keep(m.Labels, receipt.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, kinds.PodIndexLabel, kinds.CompletionIndexLabel)
 	was := m.Annotations[tooLargeKey]
-	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, store.IdentityKey,
-		assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, store.CompletionIndexLabel)
+	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, receipt.IdentityKey,
+		receipt.NumberKey, assignment.FirstNumberKey, assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, kinds.CompletionIndexLabel)
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		text := m.Annotations[key]
 		cut := receipt.Kept(text)
@@ -151,7 +151,7 @@ func trimMeta(o any) (any, error) {
 		kept[revisionKey] = number
 	}
 	trimObject(&m.ObjectMeta)
-	m.Labels, m.Annotations = keep(m.Labels, store.AssignLabel), kept
+	m.Labels, m.Annotations = keep(m.Labels, receipt.AssignLabel), kept
 	return m, nil
 }
 

@@ -18,19 +18,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const huge = 1_200_000
 
 // hostile is metadata that is large wherever its author can make it so.
 func hostile() metav1.ObjectMeta {
-	m := metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{}, Labels: map[string]string{store.AssignLabel: store.AssignController}}
+	m := metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{}, Labels: map[string]string{receipt.AssignLabel: receipt.ByController}}
 	for i := range 20_000 {
 		m.Annotations[strconv.Itoa(i)] = ""
 	}
-	for _, key := range []string{receipt.Key, receipt.ProposalKey, store.IDKey, store.CountKey, store.StartCountKey, store.TurnKey, assignment.OnCountKey, store.IdentityKey, store.CompletionIndexLabel, revisionKey, "other"} {
+	for _, key := range []string{receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, receipt.NumberKey, assignment.FirstNumberKey, assignment.OnCountKey, receipt.IdentityKey, kinds.CompletionIndexLabel, revisionKey, "other"} {
 		m.Annotations[key] = strings.Repeat("1", 250_000)
 	}
 	m.OwnerReferences = []metav1.OwnerReference{
@@ -48,7 +48,7 @@ func TestWhatTheCacheKeepsOfAnObjectIsBounded(t *testing.T) {
 	for i := range 4000 {
 		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("example.com/%d", i)})
 	}
-	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: store.Gate})
+	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: receipt.Gate})
 	for range 100 {
 		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: assignment.CountWatcher, ContainerID: strings.Repeat("i", huge)})
 	}
@@ -81,7 +81,7 @@ func TestWhatTheCacheKeepsOfAnObjectIsBounded(t *testing.T) {
 func TestAnOrdinaryPodLosesNothing(t *testing.T) {
 	lock := receipt.Receipt{UID: "u", Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", UID: "u", OwnerReferences: controlledBy("new", store.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode(), store.IDKey: "3"},
+		Name: "a", UID: "u", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode(), receipt.IDKey: "3"},
 	}}
 	was := pod.DeepCopy()
 	if _, err := trimPod(pod); err != nil || !reflect.DeepEqual(pod, was) {

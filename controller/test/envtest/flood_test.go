@@ -14,7 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // limit is the memory limit of config/controller, in KiB, and large nearly what one object may have.
@@ -75,13 +76,13 @@ func process(ctx context.Context, namespace string) (peak func() int) {
 
 func withID(ctx context.Context, namespace string) (n int) {
 	GinkgoHelper()
-	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: store.AssignLabel + "=" + store.AssignController, Limit: 20})
+	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: receipt.AssignLabel + "=" + receipt.ByController, Limit: 20})
 	for ; ; list, err = client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: store.AssignLabel + "=" + store.AssignController, Limit: 20, Continue: list.Continue,
+		LabelSelector: receipt.AssignLabel + "=" + receipt.ByController, Limit: 20, Continue: list.Continue,
 	}) {
 		Expect(err).NotTo(HaveOccurred())
 		for _, pod := range list.Items {
-			if pod.Annotations[store.IDKey] != "" {
+			if pod.Annotations[receipt.IDKey] != "" {
 				n++
 			}
 		}
@@ -117,7 +118,7 @@ func largeOwners(ctx context.Context, ns string) {
 func largePods(ctx context.Context, ns string) {
 	GinkgoHelper()
 	for i := range 150 {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i), Labels: map[string]string{store.AssignLabel: store.AssignController}}, Spec: template().Spec}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i), Labels: map[string]string{receipt.AssignLabel: receipt.ByController}}, Spec: template().Spec}
 		switch i % 3 {
 		case 0:
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: strings.Repeat("K", large), Name: "any", UID: "any", Controller: new(true)}}
@@ -126,7 +127,7 @@ func largePods(ctx context.Context, ns string) {
 				pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("%s.example.com/%d", strings.Repeat("g", 60), g)})
 			}
 		default:
-			pod.Annotations = map[string]string{store.CompletionIndexLabel: strings.Repeat("1", 250_000)}
+			pod.Annotations = map[string]string{kinds.CompletionIndexLabel: strings.Repeat("1", 250_000)}
 		}
 		_, err := client.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())

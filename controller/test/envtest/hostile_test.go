@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // later is a clock that is ahead.
@@ -33,7 +33,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 		Eventually(func(ctx context.Context) (n int) {
 			for _, pod := range pods(ctx, ns) {
-				if pod.Annotations["version"] == "2" && pod.Annotations[store.IDKey] != "" {
+				if pod.Annotations["version"] == "2" && pod.Annotations[receipt.IDKey] != "" {
 					n++
 				}
 			}
@@ -42,7 +42,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		still, err := client.CoreV1().Pods(ns).Get(ctx, aside.Name, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(still.DeletionTimestamp).To(BeNil())
-		Expect(still.Annotations[store.IDKey]).To(Equal(aside.Annotations[store.IDKey]))
+		Expect(still.Annotations[receipt.IDKey]).To(Equal(aside.Annotations[receipt.IDKey]))
 		Expect(client.CoreV1().Pods(ns).Delete(ctx, aside.Name, metav1.DeleteOptions{})).To(Succeed())
 		rolled(ctx, ns, "2", 3)
 	})

@@ -25,6 +25,7 @@ import (
 	"github.com/idalloc/idalloc/internal/commands"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -232,7 +233,7 @@ func makeSets(ctx context.Context, owner *unstructured.Unstructured) error {
 func makePods(ctx context.Context, owner *unstructured.Unstructured) error {
 	n, t, hash, refs := wanted(owner)
 	all := client.CoreV1().Pods(owner.GetNamespace())
-	list, err := all.List(ctx, metav1.ListOptions{LabelSelector: store.AssignLabel})
+	list, err := all.List(ctx, metav1.ListOptions{LabelSelector: receipt.AssignLabel})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -27,7 +28,7 @@ var _ = Describe("a policy that is newer than pods, and judges their updates", f
 			And(HaveField("InvolvedObject.Kind", "Deployment"), HaveField("Message", ContainSubstring(sentence)))))
 		s, err := store.New(config, clock.RealClock{})
 		Expect(err).NotTo(HaveOccurred())
-		report, err := inspect.Verify(ctx, s, store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: ns, Name: worker})
+		report, err := inspect.Verify(ctx, s, kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: ns, Name: worker})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.Findings).To(ContainElement(And(HaveField("Kind", inspect.WriteRefused), HaveField("Detail", ContainSubstring(sentence)))))
 		explained, err := inspect.Explain(ctx, s, ns, pods(ctx, ns)[0].Name)
@@ -36,7 +37,7 @@ var _ = Describe("a policy that is newer than pods, and judges their updates", f
 
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 		rolled(ctx, ns, "2", 4)
-		report, err = inspect.Verify(ctx, s, store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: ns, Name: worker})
+		report, err = inspect.Verify(ctx, s, kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: ns, Name: worker})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.Findings).To(BeEmpty())
 	})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // orphan deletes the Deployment without its ReplicaSets, and waits until they have no controller.
@@ -34,7 +33,7 @@ func identities(ctx context.Context, ns string) map[types.UID]string {
 	GinkgoHelper()
 	all := map[types.UID]string{}
 	for _, pod := range pods(ctx, ns) {
-		if text := pod.Annotations[store.IdentityKey]; text != "" && pod.DeletionTimestamp == nil {
+		if text := pod.Annotations[receipt.IdentityKey]; text != "" && pod.DeletionTimestamp == nil {
 			all[pod.UID] = text
 		}
 	}
@@ -89,7 +88,7 @@ var _ = Describe("a Deployment that is deleted in mid-rollout without its Replic
 		_, err = client.AppsV1().ReplicaSets(ns).Patch(ctx, old.Name, types.MergePatchType, []byte(text), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		for _, pod := range pods(ctx, ns) {
-			if pod.Annotations[store.IDKey] == "0" {
+			if pod.Annotations[receipt.IDKey] == "0" {
 				Expect(client.CoreV1().Pods(ns).Delete(ctx, pod.Name, metav1.DeleteOptions{})).To(Succeed())
 				delete(before, pod.UID)
 			}
@@ -113,14 +112,14 @@ var _ = Describe("a running pod whose receipt and id another program removes", f
 		haveIDs(ctx, ns, 2)
 		before := identities(ctx, ns)
 		for _, pod := range pods(ctx, ns) {
-			text := fmt.Sprintf(`{"metadata":{"annotations":{%q:null,%q:null},"labels":{%q:null,%q:null}}}`, receipt.Key, store.IDKey, receipt.IDLabel, receipt.OwnerLabel)
+			text := fmt.Sprintf(`{"metadata":{"annotations":{%q:null,%q:null},"labels":{%q:null,%q:null}}}`, receipt.Key, receipt.IDKey, receipt.IDLabel, receipt.OwnerLabel)
 			_, err := client.CoreV1().Pods(ns).Patch(ctx, pod.Name, types.MergePatchType, []byte(text), metav1.PatchOptions{})
 			Expect(err).NotTo(HaveOccurred())
 		}
 		hears(ctx, ns, "LockChanged").Should(HaveLen(2))
 		Eventually(func(ctx context.Context) (ids []string) {
 			for _, pod := range pods(ctx, ns) {
-				ids = append(ids, pod.Annotations[store.IDKey])
+				ids = append(ids, pod.Annotations[receipt.IDKey])
 			}
 			return ids
 		}).WithContext(ctx).Should(ConsistOf("0", "1"))
@@ -134,7 +133,7 @@ var _ = Describe("a rolling update while a node is lost", func() {
 		ns := running(ctx, 3)
 		var lost string
 		for _, pod := range pods(ctx, ns) {
-			if pod.Annotations[store.IDKey] == "2" {
+			if pod.Annotations[receipt.IDKey] == "2" {
 				lost = pod.Name
 			}
 		}

@@ -3,6 +3,7 @@ package envtest
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -10,10 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 const worker = "worker"
@@ -31,6 +35,40 @@ var _ = Describe("the controller", func() {
 		haveIDs(ctx, ns, 2)
 	})
 
+	It("gives machine numbers, keeps the first one in force, and lets ids rest", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		control(ns)
+		d := deployment(2)
+		d.Annotations = map[string]string{assignment.ReuseKey: "2s"}
+		d.Spec.Strategy = appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: new(intstr.FromInt32(1))}}
+		d.Spec.Template.Annotations = map[string]string{assignment.FirstNumberKey: "1024"}
+		create(ctx, ns, d)
+		haveIDs(ctx, ns, 2)
+		numbers := func() map[string]string {
+			found := map[string]string{}
+			for _, pod := range pods(ctx, ns) {
+				is := identity.Identity{}
+				Expect(is.UnmarshalJSON([]byte(pod.Annotations[receipt.IdentityKey]))).To(Succeed())
+				Expect(strconv.Itoa(is.Number)).To(Equal(pod.Annotations[receipt.NumberKey]))
+				found[pod.Annotations[receipt.IDKey]] = pod.Annotations[receipt.NumberKey]
+			}
+			return found
+		}
+		Expect(numbers()).To(Equal(map[string]string{"0": "1024", "1": "1025"}))
+
+		// A new pod asks for other numbers and has the same: another one still has a number.
+		kubelet(ns)
+		patch(ctx, ns, `{"spec":{"template":{"metadata":{"annotations":{"idalloc.dev/first-number":"1025"}}}}}`)
+		Eventually(func(g Gomega) {
+			for _, pod := range pods(ctx, ns) {
+				g.Expect(pod.Annotations).To(HaveKeyWithValue(assignment.FirstNumberKey, "1025"))
+			}
+		}).WithContext(ctx).Should(Succeed())
+		haveIDs(ctx, ns, 2)
+		Expect(numbers()).To(Equal(map[string]string{"0": "1024", "1": "1025"}))
+		hears(ctx, ns, "IDRests").ShouldNot(BeEmpty())
+	})
+
 	It("writes a receipt again that was removed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
@@ -45,7 +83,7 @@ var _ = Describe("the controller", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return now.Annotations[receipt.Key]
 		}).WithContext(ctx).Should(ContainSubstring(`"begun":true`))
-		Expect(idOf(ctx, ns, pod.Name)).To(Equal(pod.Annotations[store.IDKey]))
+		Expect(idOf(ctx, ns, pod.Name)).To(Equal(pod.Annotations[receipt.IDKey]))
 	})
 
 	It("gives pods of a StatefulSet the ids of their ordinals, and replaces one that keeps an id above the count", func(ctx SpecContext) {
@@ -70,7 +108,7 @@ var _ = Describe("the controller", func() {
 		Eventually(func(ctx context.Context) map[string]string {
 			ids := map[string]string{}
 			for _, pod := range pods(ctx, ns) {
-				ids[pod.Name] = pod.Annotations[store.IDKey]
+				ids[pod.Name] = pod.Annotations[receipt.IDKey]
 			}
 			return ids
 		}).WithContext(ctx).Should(Equal(map[string]string{"worker-5": "1", "worker-6": "2", "worker-7": "0"}))
@@ -92,7 +130,7 @@ func idOf(ctx context.Context, namespace, name string) string {
 	GinkgoHelper()
 	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	return pod.Annotations[store.IDKey]
+	return pod.Annotations[receipt.IDKey]
 }
 
 func events(ctx context.Context, namespace, reason string) []corev1.Event {

@@ -27,7 +27,6 @@ import (
 	"github.com/idalloc/idalloc/controller/internal/reconciler"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/specs"
@@ -101,11 +100,11 @@ func newNamespace(ctx context.Context) string {
 // template is a pod template whose pods wait for the controller.
 func template() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": worker, receipt.AssignLabel: receipt.ByController}},
 		Spec: corev1.PodSpec{
-			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: receipt.Gate}},
 			Containers: []corev1.Container{{Name: "main", Image: "none", Env: []corev1.EnvVar{{Name: "IDALLOC_COUNT", ValueFrom: &corev1.EnvVarSource{
-				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + store.StartCountKey + "']"},
+				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + receipt.StartCountKey + "']"},
 			}}}}},
 		},
 	}
@@ -152,7 +151,7 @@ func running(ctx context.Context, n int32) (namespace string) {
 func begun(ctx context.Context, namespace string, count int) (ids []int) {
 	GinkgoHelper()
 	for _, pod := range pods(ctx, namespace) {
-		text, there := pod.Annotations[store.IdentityKey]
+		text, there := pod.Annotations[receipt.IdentityKey]
 		Expect(there).To(Equal(len(pod.Spec.SchedulingGates) == 0), "pod %s has its gate or its id", pod.Name)
 		if !there {
 			continue
@@ -162,10 +161,10 @@ func begun(ctx context.Context, namespace string, count int) (ids []int) {
 		r, err := receipt.Of(&pod, is.Owner.String())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(r.LocksSlot(is.ID)).To(BeTrue(), "pod %s locks %d", pod.Name, is.ID)
-		Expect(pod.Annotations[store.IDKey]).To(Equal(strconv.Itoa(is.ID)))
+		Expect(pod.Annotations[receipt.IDKey]).To(Equal(strconv.Itoa(is.ID)))
 		Expect(is.Token).To(BeNumerically(">", 0))
-		Expect(pod.Annotations[store.StartCountKey]).To(Equal(pod.Annotations[store.CountKey]), "pod %s", pod.Name)
-		if is.Count == count && pod.Annotations[store.CountKey] == strconv.Itoa(count) {
+		Expect(pod.Annotations[receipt.StartCountKey]).To(Equal(pod.Annotations[receipt.CountKey]), "pod %s", pod.Name)
+		if is.Count == count && pod.Annotations[receipt.CountKey] == strconv.Itoa(count) {
 			ids = append(ids, is.ID)
 		}
 	}
@@ -218,7 +217,7 @@ func makeReady(ctx context.Context, namespace string) error {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			continue
 		}
-		id := pod.Annotations[store.IDKey]
+		id := pod.Annotations[receipt.IDKey]
 		if holders[id] != "" {
 			return fmt.Errorf("%s and %s run under id %s", pod.Name, holders[id], id)
 		}

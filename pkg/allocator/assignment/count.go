@@ -71,7 +71,8 @@ func UserProblems(annotations map[string]string, count int) (problems []ProblemE
 	_, evict := EvictLimit(annotations, count)
 	_, turns := CountTurns(annotations, count)
 	_, settle := SettleAfter(annotations)
-	for _, p := range []*ProblemError{evict, turns, settle} {
+	_, reuse := ReuseAfter(annotations)
+	for _, p := range []*ProblemError{evict, turns, settle, reuse} {
 		if p != nil {
 			problems = append(problems, *p)
 		}

@@ -43,8 +43,8 @@ func TestTheAnnotationSaysHowLongTheCountMustStandStill(t *testing.T) {
 }
 
 func TestWhatIsInvalidIsNamed(t *testing.T) {
-	problems := assignment.UserProblems(map[string]string{assignment.EvictKey: "x", assignment.TurnsKey: "x", assignment.SettleKey: "x", "a": "b"}, 3)
-	if len(problems) != 3 {
+	problems := assignment.UserProblems(map[string]string{assignment.EvictKey: "x", assignment.TurnsKey: "x", assignment.SettleKey: "x", assignment.ReuseKey: "x", "a": "b"}, 3)
+	if len(problems) != 4 {
 		t.Errorf("%v", problems)
 	}
 	if problems = assignment.UserProblems(map[string]string{assignment.EvictKey: "never"}, 3); problems != nil {

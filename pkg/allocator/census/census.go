@@ -11,15 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner before you call
 // Survey, never after. It blocks for two lists, plus a read of the ReplicaSet of each pod that may come from another owner, and of each ReplicaSet that may
-// belong to another Deployment. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
+// belong to another Deployment. Errors: *request.ForbiddenError, or another error that request.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.Pod, error) {
 	seen, metas := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
 	for _, selector := range Selectors(owner) {
@@ -75,7 +77,7 @@ func moves(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.P
 		return false, nil
 	}
 	ref, err := watch.Resolve(ctx, s, pod)
-	if errors.Is(err, store.ErrGone) || errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
+	if errors.Is(err, request.ErrGone) || errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
 		return false, nil
 	}
 	return err == nil && ref == owner.Ref, err
@@ -89,7 +91,7 @@ func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 	case controller == nil:
 		return false
 	case owner.Rolls():
-		return !store.IsReplicaSet(controller) || controller.Name != owner.Name+"-"+pod.Labels["pod-template-hash"]
+		return !kinds.IsReplicaSet(controller) || controller.Name != owner.Name+"-"+pod.Labels["pod-template-hash"]
 	}
 	return !owner.Names(controller)
 }
@@ -97,7 +99,7 @@ func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
 // another reports whether a suspect pod belongs to another owner. It returns false if that is unknown, and while the pod's ReplicaSet has no controller,
 // because a Deployment may be about to adopt it.
 func another(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
-	if !owner.Rolls() || !store.IsReplicaSet(metav1.GetControllerOfNoCopy(pod)) {
+	if !owner.Rolls() || !kinds.IsReplicaSet(metav1.GetControllerOfNoCopy(pod)) {
 		return true
 	}
 	ref, err := watch.Resolve(ctx, s, pod)

@@ -12,9 +12,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -22,7 +24,7 @@ import (
 func read(t *testing.T, server *apifake.Server) (*store.Store, store.Owner) {
 	t.Helper()
 	s := server.Store(t, clock.RealClock{})
-	owner, err := s.Get(t.Context(), apifake.Ref())
+	owner, err := s.GetOwner(t.Context(), apifake.Ref())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func TestASurveyWithoutAnAnswerSaysNothing(t *testing.T) {
 			return true
 		})
 		s, owner := read(t, server)
-		if pods, err := Survey(t.Context(), s, owner); !store.Temporary(err) || len(pods) > 0 {
+		if pods, err := Survey(t.Context(), s, owner); !request.Temporary(err) || len(pods) > 0 {
 			t.Errorf("%+v, %v", pods, err)
 		}
 	}
@@ -91,23 +93,23 @@ func TestWhatAPodIsToAPlan(t *testing.T) {
 	deleted.DeletionTimestamp = &deadline
 	controlled := pod("worker-0", nil, nil)
 	controlled.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {UID: "rs", Controller: new(true)}}
-	index := func(n string) map[string]string { return map[string]string{store.PodIndexLabel: n} }
-	completion := map[string]string{store.CompletionIndexLabel: "6"}
+	index := func(n string) map[string]string { return map[string]string{kinds.PodIndexLabel: n} }
+	completion := map[string]string{kinds.CompletionIndexLabel: "6"}
 	for name, tc := range map[string]struct {
 		kind  string
 		start int
 		pod   *metav1.ObjectMeta
 		want  proposal.Pod
 	}{
-		"of a Deployment":                     {store.Deployment, 0, pod("worker-7", index("7"), completion), proposal.Pod{Ordinal: proposal.NoOrdinal}},
-		"of a StatefulSet that starts at 5":   {store.StatefulSet, 5, pod("worker-7", nil, nil), proposal.Pod{Ordinal: 2}},
-		"one from before it was moved":        {store.StatefulSet, 5, pod("worker-3", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
-		"of a Job, by its annotation":         {store.Job, 0, pod("worker-abc", nil, completion), proposal.Pod{Ordinal: 6}},
-		"that is being deleted":               {store.Deployment, 0, deleted, proposal.Pod{Ordinal: proposal.NoOrdinal, Terminating: true, Deadline: deadline.Time}},
-		"with a controller and another owner": {store.Deployment, 0, controlled, proposal.Pod{Ordinal: proposal.NoOrdinal, Controller: "rs"}},
+		"of a Deployment":                     {kinds.Deployment, 0, pod("worker-7", index("7"), completion), proposal.Pod{Ordinal: proposal.NoOrdinal}},
+		"of a StatefulSet that starts at 5":   {kinds.StatefulSet, 5, pod("worker-7", nil, nil), proposal.Pod{Ordinal: 2}},
+		"one from before it was moved":        {kinds.StatefulSet, 5, pod("worker-3", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
+		"of a Job, by its annotation":         {kinds.Job, 0, pod("worker-abc", nil, completion), proposal.Pod{Ordinal: 6}},
+		"that is being deleted":               {kinds.Deployment, 0, deleted, proposal.Pod{Ordinal: proposal.NoOrdinal, Terminating: true, Deadline: deadline.Time}},
+		"with a controller and another owner": {kinds.Deployment, 0, controlled, proposal.Pod{Ordinal: proposal.NoOrdinal, Controller: "rs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ref, err := store.ParseRef(tc.kind+"/worker", "")
+			ref, err := kinds.ParseRef(tc.kind+"/worker", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +136,7 @@ func TestWhatAPodLocksOfItsFormerOwnerIsLocked(t *testing.T) {
 		set.SetOwnerReferences(apifake.ControlledBy(kind, apifake.Worker, apifake.OwnerUID))
 		server.Put(set)
 		pod := apifake.Holding("a", 0)
-		pod.SetOwnerReferences(apifake.ControlledBy(store.ReplicaSet, "set", "set"))
+		pod.SetOwnerReferences(apifake.ControlledBy(kinds.ReplicaSet, "set", "set"))
 		pod.SetAnnotations(map[string]string{receipt.Key: receipt.Receipt{UID: string(pod.GetUID()), Owner: "ReplicaSet/set", State: receipt.Locks, Write: "w"}.Encode()})
 		server.Put(pod)
 		s, owner := read(t, server)
@@ -155,13 +157,13 @@ func TestAPodOfAnotherOwnerIsForeignAlthoughTheSelectorMatchesIt(t *testing.T) {
 		reads    int
 	}{
 		"no controller":                             {nil, nil, false, 0},
-		"the owner's ReplicaSet, by its name":       {by(store.ReplicaSet, "worker-5d9"), by(apifake.Deployment, "other"), false, 0},
-		"one that the owner has adopted":            {by(store.ReplicaSet, "other-5d9"), by(apifake.Deployment, apifake.Worker), false, 1},
-		"one that it may be about to adopt":         {by(store.ReplicaSet, "other-5d9"), nil, false, 1},
-		"one that is gone":                          {by(store.ReplicaSet, "gone-5d9"), nil, false, 1},
-		"another Deployment's ReplicaSet":           {by(store.ReplicaSet, "other-5d9"), by(apifake.Deployment, "other"), true, 1},
-		"a ReplicaSet of what idalloc cannot count": {by(store.ReplicaSet, "other-5d9"), by("Other", "other"), true, 1},
-		"a StatefulSet":                             {by(store.StatefulSet, apifake.Worker), nil, true, 0},
+		"the owner's ReplicaSet, by its name":       {by(kinds.ReplicaSet, "worker-5d9"), by(apifake.Deployment, "other"), false, 0},
+		"one that the owner has adopted":            {by(kinds.ReplicaSet, "other-5d9"), by(apifake.Deployment, apifake.Worker), false, 1},
+		"one that it may be about to adopt":         {by(kinds.ReplicaSet, "other-5d9"), nil, false, 1},
+		"one that is gone":                          {by(kinds.ReplicaSet, "gone-5d9"), nil, false, 1},
+		"another Deployment's ReplicaSet":           {by(kinds.ReplicaSet, "other-5d9"), by(apifake.Deployment, "other"), true, 1},
+		"a ReplicaSet of what idalloc cannot count": {by(kinds.ReplicaSet, "other-5d9"), by("Other", "other"), true, 1},
+		"a StatefulSet":                             {by(kinds.StatefulSet, apifake.Worker), nil, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := apifake.New(t)
@@ -193,9 +195,9 @@ func TestAPodOfAnotherOwnerIsForeignAlthoughTheSelectorMatchesIt(t *testing.T) {
 			}
 		})
 	}
-	for kind, want := range map[string]bool{store.StatefulSet: false, store.ReplicaSet: true} {
+	for kind, want := range map[string]bool{kinds.StatefulSet: false, kinds.ReplicaSet: true} {
 		pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: by(kind, apifake.Worker)}}
-		if owner := (store.Owner{Ref: store.Ref{APIVersion: apifake.Apps, Kind: store.StatefulSet, Name: apifake.Worker}}); suspect(owner, pod) != want {
+		if owner := (store.Owner{Ref: kinds.Ref{APIVersion: apifake.Apps, Kind: kinds.StatefulSet, Name: apifake.Worker}}); suspect(owner, pod) != want {
 			t.Errorf("a pod of a %s with the name of the StatefulSet: foreign %t, want %t", kind, !want, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -57,11 +58,11 @@ var _ source.Source = (*Central)(nil)
 func New(o source.Options) *Central { return &Central{o: o} }
 
 // Resolve returns the owner that the controller named.
-func (c *Central) Resolve(_ context.Context, pod *metav1.PartialObjectMetadata, left identity.Identity) (store.Ref, error) {
+func (c *Central) Resolve(_ context.Context, pod *metav1.PartialObjectMetadata, left identity.Identity) (kinds.Ref, error) {
 	*c = Central{o: c.o, left: left, told: receipt.Proposal{Share: receipt.Nothing()}}
 	told, _ := c.says(pod)
 	o := told.Owner
-	return store.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, Namespace: c.o.Namespace}, nil
+	return kinds.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, Namespace: c.o.Namespace}, nil
 }
 
 // says returns what the controller wrote on the pod. If another program removed that, a new process uses what its predecessor published: the owner of the
@@ -100,7 +101,7 @@ func (c *Central) Heard(pod *metav1.PartialObjectMetadata) *receipt.Confirmed {
 
 // mayWrite reports whether the admission policy permits an agent to write a receipt for this owner: the controller names it, or the receipt on the pod
 // does.
-func mayWrite(pod *metav1.PartialObjectMetadata, owner store.Ref) bool {
+func mayWrite(pod *metav1.PartialObjectMetadata, owner kinds.Ref) bool {
 	told, _ := receipt.ProposalOf(pod)
 	r, _ := receipt.Anywhere(pod)
 	return owner.Name != "" && (told.Owner.String() == owner.String() || r.Owner == owner.String())

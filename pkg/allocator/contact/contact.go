@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -29,7 +30,7 @@ type Options struct {
 type Contact struct {
 	o   Options
 	log logr.Logger
-	ref store.Ref
+	ref kinds.Ref
 	// wake gets a value when a stream, or a goroutine of this process, has news.
 	wake chan struct{}
 	// owner and self are nil until they are watched. alone: self is the only watch.
@@ -57,7 +58,7 @@ func New(o Options, log logr.Logger) *Contact {
 }
 
 // Begin sets the owner, and the context that ends the watches and the goroutines.
-func (c *Contact) Begin(ctx context.Context, ref store.Ref, log logr.Logger) {
+func (c *Contact) Begin(ctx context.Context, ref kinds.Ref, log logr.Logger) {
 	c.streams, c.ref, c.alone, c.log, c.owner, c.self = ctx, ref, false, log, nil, nil
 }
 
@@ -142,7 +143,7 @@ func (c *Contact) Away() bool { return c.stale }
 
 // Healthy returns an error if the loop has been busy with one thing for too long. It may be called from any goroutine.
 func (c *Contact) Healthy() error {
-	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
+	const most = 2 * time.Minute // several requests in a row, each bounded by request.Timeout
 	since := c.since.Load()
 	if busy := time.Duration(c.o.Store.Clock.Now().UnixMilli()-since) * time.Millisecond; since != 0 && busy > most {
 		return fmt.Errorf("the loop has not come back for %s", busy.Round(time.Second))

@@ -8,6 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
@@ -28,12 +29,12 @@ func (c *Contact) Answered() {
 // Renewals records why the API server refuses the renewals of this pod's Lease, nil if it does not. If it refuses the credentials, contact is lost,
 // although a watch may last for minutes after that.
 func (c *Contact) Renewals(why error) {
-	if c.refuses = store.NoContact(why); c.refuses && !c.stale {
+	if c.refuses = request.NoContact(why); c.refuses && !c.stale {
 		c.setStale(true)
-		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: store.Unauthorized(why)})
+		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: request.Unauthorized(why)})
 	}
 	before := c.unrenewed
-	if c.unrenewed = why != nil && !store.Temporary(why); c.unrenewed && !before {
+	if c.unrenewed = why != nil && !request.Temporary(why); c.unrenewed && !before {
 		c.o.Happened(event.Unrenewed{Reason: why.Error()})
 	}
 }
@@ -51,7 +52,7 @@ func (c *Contact) NoteStale() {
 	}
 	c.setStale(why != nil)
 	if c.stale {
-		c.o.Happened(event.Away{Since: since, Reason: store.Unauthorized(why)})
+		c.o.Happened(event.Away{Since: since, Reason: request.Unauthorized(why)})
 	} else {
 		c.o.Happened(event.Back{})
 	}
@@ -66,9 +67,9 @@ func (c *Contact) setStale(stale bool) {
 
 // Failed records a failed request. It returns the error if a retry does not help.
 func (c *Contact) Failed(err error) error {
-	c.silent = store.NoContact(err)
+	c.silent = request.NoContact(err)
 	switch {
-	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused), errors.Is(err, receipt.ErrNoToken):
+	case errors.Is(err, request.ErrNotKept), errors.Is(err, request.ErrRefused), errors.Is(err, receipt.ErrNoToken):
 		if c.failing != err.Error() {
 			// Log: an error: the API server refuses a write, or accepted one but stored something else. A pod that has an id keeps it, but in strict mode
 			// not without a Lease.
@@ -78,7 +79,7 @@ func (c *Contact) Failed(err error) error {
 		c.failing = err.Error()
 	case !c.temporary(err):
 		return err
-	case errors.Is(err, store.ErrConflict):
+	case errors.Is(err, request.ErrConflict):
 		c.o.Happened(event.Conflict{})
 	default:
 		c.unreachable(err)
@@ -96,7 +97,7 @@ func (c *Contact) unreachable(err error) {
 	if !said {
 		c.failing, c.said = what, now
 	}
-	var forbidden *store.ForbiddenError
+	var forbidden *request.ForbiddenError
 	switch {
 	case said:
 		c.log.V(1).Info("a request failed again", "reason", what)
@@ -139,9 +140,9 @@ type refusal struct {
 
 // temporary reports whether a retry may help.
 func (c *Contact) temporary(err error) bool {
-	var forbidden *store.ForbiddenError
+	var forbidden *request.ForbiddenError
 	if !errors.As(err, &forbidden) {
-		return store.Temporary(err)
+		return request.Temporary(err)
 	}
 	now, what := c.o.Store.Clock.Now(), forbidden.Verb+" "+forbidden.Resource
 	if c.refused.what != what || now.Sub(c.refused.last) > pace.MaxDelay+forbiddenGrace {
@@ -157,12 +158,12 @@ func (c *Contact) temporary(err error) bool {
 func (c *Contact) Denied() error {
 	if c.owner != nil {
 		if d := c.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
-			return c.deny(d, store.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err))
+			return c.deny(d, request.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err))
 		}
 	}
 	if c.self != nil {
 		if d := c.self.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
-			return c.deny(d, store.Forbidden(d.Verb, store.Pods, c.ref.Namespace, "", d.Err))
+			return c.deny(d, request.Forbidden(d.Verb, store.Pods, c.ref.Namespace, "", d.Err))
 		}
 	}
 	return nil
@@ -170,7 +171,7 @@ func (c *Contact) Denied() error {
 
 // deny records refusals of a stream that have lasted. A stream waits up to half a minute between two tries, so they would otherwise look like several new
 // episodes.
-func (c *Contact) deny(d watch.Denial, err *store.ForbiddenError) error {
+func (c *Contact) deny(d watch.Denial, err *request.ForbiddenError) error {
 	c.refused = refusal{what: err.Verb + " " + err.Resource, since: d.First, last: d.Last, times: doubted}
 	return err
 }

@@ -5,16 +5,11 @@
 package kinds
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // The kinds that every cluster has.
@@ -46,6 +41,12 @@ const (
 	NoOrdinals        Ordinals = iota
 	ByPodIndex                 // a StatefulSet's
 	ByCompletionIndex          // an Indexed Job's
+)
+
+// The labels that give a pod an ordinal. Kubernetes also sets the second one as an annotation.
+const (
+	PodIndexLabel        = "apps.kubernetes.io/pod-index"
+	CompletionIndexLabel = "batch.kubernetes.io/job-completion-index"
 )
 
 // Kind is a kind of owner, with everything that distinguishes it from others.
@@ -111,24 +112,6 @@ func Scaled(gvk schema.GroupVersionKind, resource string, words ...string) Kind 
 	return Kind{GroupVersionKind: gvk, Resource: resource, Words: words, Count: ByScale, OverSets: true}
 }
 
-// Find returns k and the kinds with names such as "rollouts.argoproj.io". missing are those that the cluster does not have, or cannot report now. Errors: a
-// name is not that of a resource and its group.
-func (k Kinds) Find(mapper meta.RESTMapper, names ...string) (all Kinds, missing []string, err error) {
-	for _, name := range names {
-		resource, group, whole := strings.Cut(name, ".")
-		if !whole || resource == "" || group == "" {
-			return nil, nil, fmt.Errorf("--kind %q: write RESOURCE.GROUP, such as rollouts.argoproj.io", name)
-		}
-		gvk, err := mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: resource})
-		if err != nil {
-			missing = append(missing, name)
-		} else if _, known := k.Of(gvk.GroupKind()); !known {
-			k = append(slices.Clip(k), Scaled(gvk, resource))
-		}
-	}
-	return k, missing, nil
-}
-
 // Of returns the kind with this group and name.
 func (k Kinds) Of(of schema.GroupKind) (Kind, bool) {
 	i := slices.IndexFunc(k, func(k Kind) bool { return k.GroupKind() == of })
@@ -169,61 +152,4 @@ func (k Kinds) Parse(text, namespace string) (ref Ref, known bool) {
 		return Ref{}, false
 	}
 	return k[i].Ref(namespace, name), true
-}
-
-// Ref names an owner.
-type Ref struct {
-	APIVersion string
-	Kind       string
-	Namespace  string
-	Name       string
-	// Resource is empty for the kinds that every cluster has. For another one, it is the name in paths, such as "rollouts".
-	Resource string
-}
-
-// String returns "Deployment/worker", or "Rollout.argoproj.io/worker", as identity.Owner does.
-func (r Ref) String() string { return r.Owner().String() }
-
-// groupKind is the group and kind of r.
-func (r Ref) groupKind() schema.GroupKind {
-	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
-}
-
-// Of returns r's kind. An unknown kind has the zero Kind.
-func (r Ref) Of() Kind {
-	if r.Resource != "" {
-		return Scaled(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), r.Resource)
-	}
-	k, _ := builtIn.Of(r.groupKind())
-	return k
-}
-
-// Is reports whether r is of this kind, which every cluster has.
-func (r Ref) Is(kind string) bool { return r.Kind == kind && r.Resource == "" && r.Of().Kind == kind }
-
-// Names reports whether an owner reference has the group, kind and name of r.
-func (r Ref) Names(o *metav1.OwnerReference) bool {
-	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind() == r.groupKind() && o.Name == r.Name
-}
-
-// Owner returns r in the form for programs.
-func (r Ref) Owner() identity.Owner {
-	return identity.Owner{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name}
-}
-
-// GVR returns the resource of r's kind.
-func (r Ref) GVR() schema.GroupVersionResource {
-	k := r.Of()
-	return k.GroupVersion().WithResource(cmp.Or(r.Resource, k.Resource))
-}
-
-// Rolls reports whether the kind replaces its pods by revisions, so that their slots may be handed over.
-func (r Ref) Rolls() bool { return r.Of().Rolls }
-
-// OverSets reports whether ReplicaSets may stand between the owner and its pods, which holds for a further kind that is not known.
-func (r Ref) OverSets() bool { return r.Of().OverSets }
-
-// IsReplicaSet reports whether a controller is a ReplicaSet of Kubernetes. It is false for nil.
-func IsReplicaSet(controller *metav1.OwnerReference) bool {
-	return controller != nil && schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind() == schema.GroupKind{Group: "apps", Kind: ReplicaSet}
 }

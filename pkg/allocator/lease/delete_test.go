@@ -10,10 +10,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -23,7 +26,7 @@ type shared struct {
 	*testing.T
 
 	store *store.Store
-	ref   store.Ref
+	ref   kinds.Ref
 }
 
 func share(t *testing.T) shared {
@@ -32,7 +35,7 @@ func share(t *testing.T) shared {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, _ := store.NewRef("apps/v1", "Deployment", server.Namespace, "worker")
+	ref, _ := kinds.NewRef("apps/v1", "Deployment", server.Namespace, "worker")
 	return shared{t, st, ref}
 }
 
@@ -45,7 +48,7 @@ func (s shared) guard(pod string) *lease.Guard {
 	return g
 }
 
-func (s shared) get(id int) store.Lease {
+func (s shared) get(id int) slotlease.Lease {
 	s.Helper()
 	l, err := s.store.GetLease(s.Context(), s.ref, id)
 	if err != nil {
@@ -81,10 +84,10 @@ func TestALeaseThatIsLetGoForGood(t *testing.T) {
 			if made {
 				s.secure(g, 3)
 			}
-			if _, err := s.store.PutLease(t.Context(), s.ref, late); !errors.Is(err, store.ErrConflict) {
+			if _, err := s.store.PutLease(t.Context(), s.ref, late); !errors.Is(err, request.ErrConflict) {
 				t.Errorf("a late renewal (made again: %t): %v", made, err)
 			}
-			if err := s.store.DeleteLease(t.Context(), s.ref, late); made && !errors.Is(err, store.ErrConflict) || !made && err != nil {
+			if err := s.store.DeleteLease(t.Context(), s.ref, late); made && !errors.Is(err, request.ErrConflict) || !made && err != nil {
 				t.Errorf("a late deletion (made again: %t): %v", made, err)
 			}
 		}
@@ -102,7 +105,7 @@ func TestALeaseWhoseHolderHasNoNameBlocks(t *testing.T) {
 		s := share(t)
 		own := s.guard("own")
 		s.secure(own, 0)
-		if _, err := s.store.PutLease(t.Context(), s.ref, store.Lease{ID: 3, Holder: "uid", Lasts: time.Hour}); err != nil {
+		if _, err := s.store.PutLease(t.Context(), s.ref, slotlease.Lease{ID: 3, Holder: "uid", Lasts: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		mine := receipt.Share{ID: 0, Of: 4, Partitions: placement.Of(1)}
@@ -122,12 +125,12 @@ func TestLeasesThatAreLeft(t *testing.T) {
 			s.secure(g, id)
 		}
 		lost.Wait()
-		if _, err := s.store.PutLease(t.Context(), s.ref, store.Lease{ID: 3}); err != nil {
+		if _, err := s.store.PutLease(t.Context(), s.ref, slotlease.Lease{ID: 3}); err != nil {
 			t.Fatal(err)
 		}
 		left, err := own.Clear(t.Context(), 0)
 		if want := s.get(1).Outlasts(); err != nil || left != want || s.get(3).Version != "" || s.get(1).Version == "" {
-			t.Errorf("%v: looks again after %s, want %s; Leases %+v", err, left, want, []store.Lease{s.get(1), s.get(3)})
+			t.Errorf("%v: looks again after %s, want %s; Leases %+v", err, left, want, []slotlease.Lease{s.get(1), s.get(3)})
 		}
 		<-time.After(left - 1)
 		if again, err := own.Clear(t.Context(), 0); err != nil || again != 1 || s.get(1).Version == "" {
@@ -138,7 +141,7 @@ func TestLeasesThatAreLeft(t *testing.T) {
 			t.Errorf("%v: slot 1 is the owner's: %+v", err, s.get(1))
 		}
 		if left, err := own.Clear(t.Context(), 0); err != nil || left <= 0 || s.get(1).Version != "" || s.get(0).Version == "" || s.get(2).Version == "" {
-			t.Errorf("%v: looks again after %s; Leases %+v", err, left, []store.Lease{s.get(0), s.get(1), s.get(2)})
+			t.Errorf("%v: looks again after %s; Leases %+v", err, left, []slotlease.Lease{s.get(0), s.get(1), s.get(2)})
 		}
 		own.Wait()
 		renews.Wait()
@@ -162,7 +165,7 @@ func TestALeaseOfAnotherSlotThatIsThisPodsIsDeleted(t *testing.T) {
 		}
 		<-time.After(left)
 		if left, err := own.Clear(t.Context(), 0); err != nil || left != 0 || s.get(3).Version != "" || s.get(0).Version == "" {
-			t.Errorf("%v: looks again after %s; Leases %+v", err, left, []store.Lease{s.get(0), s.get(3)})
+			t.Errorf("%v: looks again after %s; Leases %+v", err, left, []slotlease.Lease{s.get(0), s.get(3)})
 		}
 		own.Wait()
 	})

@@ -13,9 +13,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // Options configure a Guard.
@@ -39,7 +42,7 @@ type Guard struct {
 	o    Options
 	boot boottime.Source // advances during suspend
 	// ref and uid are the owner and the pod, set by Begin.
-	ref store.Ref
+	ref kinds.Ref
 	uid string
 	// streams ends the goroutines that renew own, and end those for one Lease. running are these goroutines.
 	streams context.Context //nolint:containedctx // set by Begin
@@ -52,7 +55,7 @@ type Guard struct {
 	writing chan struct{}
 	// mu guards the fields below. It is not held during a request.
 	mu  sync.Mutex
-	own store.Lease
+	own slotlease.Lease
 	// until is when the Lease is over. gone: it is over, until the Lease is taken again.
 	until time.Duration
 	gone  bool
@@ -75,7 +78,7 @@ func New(o Options) *Guard {
 }
 
 // Begin sets the owner and the pod, and the context that ends the renewals.
-func (g *Guard) Begin(ctx context.Context, ref store.Ref, uid types.UID) {
+func (g *Guard) Begin(ctx context.Context, ref kinds.Ref, uid types.UID) {
 	g.streams, g.ref, g.uid = ctx, ref, string(uid)
 	if g.mine().Holder != "" {
 		g.keep() //nolint:contextcheck // what it starts ends with the streams
@@ -115,7 +118,7 @@ func (g *Guard) Why() string {
 func (g *Guard) Silent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.why == nil || store.NoContact(g.why)
+	return g.why == nil || request.NoContact(g.why)
 }
 
 // Refused returns the answer to the last write of this pod's Lease if the server refused its content or its credentials, and nil otherwise. It does not
@@ -139,7 +142,7 @@ func (g *Guard) Forget() {
 	g.endRenewals()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.own, g.gone = store.Lease{}, false
+	g.own, g.gone = slotlease.Lease{}, false
 }
 
 // Fence calls Options.Fenced, in place of the goroutine that watches the time.
@@ -154,7 +157,7 @@ func (g *Guard) Fence() {
 
 // Secure updates this pod's Lease to cover the share. If another pod has the Lease, it changes nothing, and returns that Lease and the time left until it
 // is over. Errors: as of store.Store.
-func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.Lease, left time.Duration, err error) {
+func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked slotlease.Lease, left time.Duration, err error) {
 	g.writing <- struct{}{}
 	defer g.written()
 	ctx, cancel := context.WithTimeout(ctx, g.works()/2) // a renewal may wait for it
@@ -197,7 +200,7 @@ func (g *Guard) LetGo(ctx context.Context, id int, forGood bool) (err error) {
 	case forGood:
 		err = g.o.Store.DeleteLease(ctx, g.ref, own)
 	default:
-		_, err = g.o.Store.PutLease(ctx, g.ref, store.Lease{ID: id, Lasts: g.lasts(), Version: own.Version, UID: own.UID})
+		_, err = g.o.Store.PutLease(ctx, g.ref, slotlease.Lease{ID: id, Lasts: g.lasts(), Version: own.Version, UID: own.UID})
 	}
 	if err != nil {
 		g.wrote(own.Version, own, 0, err)
@@ -210,9 +213,9 @@ func (g *Guard) LetGo(ctx context.Context, id int, forGood bool) (err error) {
 // Survey lists the other pods' Leases. It returns the part of the share that they lock, and one pod that locks some of it. If another pod has this pod's
 // Lease, this one is over. Errors: as of store.Store.
 func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Others, by string, err error) {
-	var own store.Lease
-	again := func() { others, by, own = duty.Others{}, "", store.Lease{ID: mine.ID} }
-	err = g.o.Store.EachLease(ctx, g.ref, again, func(l store.Lease) {
+	var own slotlease.Lease
+	again := func() { others, by, own = duty.Others{}, "", slotlease.Lease{ID: mine.ID} }
+	err = g.o.Store.EachLease(ctx, g.ref, again, func(l slotlease.Lease) {
 		switch {
 		case l.ID == mine.ID:
 			own = l
@@ -234,10 +237,10 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 // Clear deletes the Leases of the slots from this one on that this pod could take: no pod has them, or they have expired. It returns the time left until
 // the next one expires, 0 if none is left. Errors: as of store.Store.
 func (g *Guard) Clear(ctx context.Context, from int) (left time.Duration, err error) {
-	var over []store.Lease
+	var over []slotlease.Lease
 	own := g.mine()
 	again := func() { over, left = nil, 0 }
-	err = g.o.Store.EachLease(ctx, g.ref, again, func(l store.Lease) {
+	err = g.o.Store.EachLease(ctx, g.ref, again, func(l slotlease.Lease) {
 		switch {
 		case l.ID < from || l.ID == own.ID && own.Holder != "": // another Lease of this pod comes from a late creation
 		case l.Holder == "" || g.see(l) <= 0:
@@ -255,7 +258,7 @@ func (g *Guard) Clear(ctx context.Context, from int) (left time.Duration, err er
 }
 
 // see records another pod's Lease. It returns the time left until it is over, by this process's own clock.
-func (g *Guard) see(l store.Lease) (left time.Duration) {
+func (g *Guard) see(l slotlease.Lease) (left time.Duration) {
 	now := g.boot.BootTime()
 	known := g.seen[l.ID]
 	if known.version != l.Version {
@@ -266,14 +269,14 @@ func (g *Guard) see(l store.Lease) (left time.Duration) {
 }
 
 // put writes this pod's Lease in place of the stored one, and restarts its time.
-func (g *Guard) put(ctx context.Context, now store.Lease, share receipt.Share) error {
+func (g *Guard) put(ctx context.Context, now slotlease.Lease, share receipt.Share) error {
 	sent := g.boot.BootTime()
-	written, err := g.o.Store.PutLease(ctx, g.ref, store.Lease{
+	written, err := g.o.Store.PutLease(ctx, g.ref, slotlease.Lease{
 		ID: share.ID, Holder: g.uid, Pod: g.o.Pod, Lasts: g.lasts(), Renewed: g.o.Store.Clock.Now(), Version: now.Version, UID: now.UID,
 		Receipt: receipt.Receipt{UID: g.uid, Owner: g.ref.String(), State: receipt.Locks, Share: share, Write: receipt.Draw(), Strict: true},
 	})
 	g.wrote(now.Version, written, sent, err)
-	if errors.Is(err, store.ErrNotKept) && g.Over() {
+	if errors.Is(err, request.ErrNotKept) && g.Over() {
 		g.Fence()
 		g.o.News()
 	}
@@ -284,16 +287,16 @@ func (g *Guard) put(ctx context.Context, now store.Lease, share receipt.Share) e
 }
 
 // wrote records the answer to a write of this pod's Lease that was sent at that time.
-func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, err error) {
+func (g *Guard) wrote(version string, written slotlease.Lease, sent time.Duration, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case err == nil:
 		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
-	case errors.Is(err, store.ErrNotKept) && g.own.Holder != "":
+	case errors.Is(err, request.ErrNotKept) && g.own.Holder != "":
 		g.own.Version = ""
 		g.gone = g.gone || written.Holder != g.uid || written.Lasts < g.lasts() // others do not wait for as long as this pod works
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotKept): // at most one of two writes of one version is accepted, so a write without an answer may be sent again
+	case errors.Is(err, request.ErrConflict) || errors.Is(err, request.ErrNotKept): // at most one of two writes of one version is accepted, so a write without an answer may be sent again
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
 		}
@@ -312,9 +315,9 @@ func (g *Guard) answered(err error) {
 func (g *Guard) note(err error) {
 	before := g.refused()
 	switch {
-	case err == nil, errors.Is(err, store.ErrNoAnswer), errors.Is(err, store.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.Is(err, request.ErrNoAnswer), errors.Is(err, request.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
 		g.why, g.unanswered, g.lost = nil, err, false
-	case !errors.Is(err, store.ErrConflict):
+	case !errors.Is(err, request.ErrConflict):
 		g.why, g.lost = err, false
 	}
 	if (before == nil) != (g.refused() == nil) {
@@ -329,18 +332,18 @@ func (g *Guard) lasts() time.Duration { return g.o.After + assignment.StopGrace 
 func (g *Guard) written() { <-g.writing }
 
 // mine returns this pod's Lease as last written.
-func (g *Guard) mine() store.Lease {
+func (g *Guard) mine() slotlease.Lease {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.own
 }
 
 // lose ends this pod's Lease, because another pod or none has it now.
-func (g *Guard) lose(now store.Lease) {
+func (g *Guard) lose(now slotlease.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.gone, g.lost = true, true
-	if name := store.LeaseName(g.ref.String(), now.ID); now.Holder == "" {
+	if name := slotlease.Name(g.ref.String(), now.ID); now.Holder == "" {
 		g.why = fmt.Errorf("no pod has the Lease %s any more", name)
 	} else {
 		g.why = fmt.Errorf("pod %s has the Lease %s", now.Pod, name)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 const (
@@ -40,7 +40,7 @@ func (l *Leftovers) Delete(ctx context.Context, g *Guard, from int, now func() t
 	if left > 0 || err != nil {
 		l.at = now().Add(max(left, leftoverTime))
 	}
-	if !store.Temporary(err) {
+	if !request.Temporary(err) {
 		return nil // its Role may not permit deletion, and no work ends because of that
 	}
 	return err

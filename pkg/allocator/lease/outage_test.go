@@ -16,10 +16,12 @@ import (
 
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/test/apifake"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -45,7 +47,7 @@ func secured(t *testing.T, o lease.Options) *lease.Guard {
 	t.Helper()
 	o.Pod, o.News, o.Contact = "worker-0", func() {}, func(event.Contact) {}
 	g := lease.New(o)
-	ref, _ := store.NewRef(apifake.Apps, apifake.Deployment, apifake.Namespace, apifake.Worker)
+	ref, _ := kinds.NewRef(apifake.Apps, apifake.Deployment, apifake.Namespace, apifake.Worker)
 	g.Begin(t.Context(), ref, "uid")
 	if _, left, err := g.Secure(t.Context(), receipt.Share{}); err != nil || left > 0 {
 		t.Fatalf("no Lease: %s, %v", left, err)
@@ -117,7 +119,7 @@ func outages() []outage {
 			end:   func(*site) {},
 		}, {
 			name: "slow", slow: true, lasts: func(fenceAfter, stop time.Duration) time.Duration {
-				return min((fenceAfter-stop)/2, store.RequestTimeout) - grain
+				return min((fenceAfter-stop)/2, request.Timeout) - grain
 			},
 			begin: func(s *site, takes time.Duration) { s.answersAfter.Store(int64(takes)) },
 			end:   func(s *site) { s.answersAfter.Store(0) },

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // A Lease survives an outage of the length of works, less the parts of fence-after that pass before and after the outage: between two renewals,
@@ -65,11 +65,11 @@ func (g *Guard) renew(ctx context.Context) {
 func (g *Guard) renewOnce(ctx context.Context) bool {
 	g.writing <- struct{}{}
 	defer g.written()
-	request, cancel := context.WithTimeout(ctx, g.works()/2)
+	short, cancel := context.WithTimeout(ctx, g.works()/2)
 	defer cancel()
-	err := g.write(request)
-	if errors.Is(err, store.ErrConflict) {
-		err = g.write(request)
+	err := g.write(short)
+	if errors.Is(err, request.ErrConflict) {
+		err = g.write(short)
 	}
 	return err == nil
 }

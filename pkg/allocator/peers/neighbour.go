@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -84,7 +85,7 @@ func (p *Peers) NeighbourTurns() time.Time { return p.neighbour.turns }
 func (p *Peers) NeighbourLives() { p.neighbour.vain = true }
 
 // NeighbourIdle returns the neighbour's pod if it locks nothing, and an empty name if it locks something or that is unknown.
-func (p *Peers) NeighbourIdle(owner store.Ref) string {
+func (p *Peers) NeighbourIdle(owner kinds.Ref) string {
 	n := &p.neighbour
 	if n.stream == nil || !n.stream.Synced() {
 		return ""
@@ -98,7 +99,7 @@ func (p *Peers) NeighbourIdle(owner store.Ref) string {
 }
 
 // NeighbourGone reports whether the neighbour's pod is gone, or counts as gone now, and no plan has found it alive since.
-func (p *Peers) NeighbourGone(owner store.Ref, now time.Time) bool {
+func (p *Peers) NeighbourGone(owner kinds.Ref, now time.Time) bool {
 	n := &p.neighbour
 	if n.stream == nil || !n.stream.Synced() {
 		return false
@@ -113,7 +114,7 @@ func (p *Peers) NeighbourGone(owner store.Ref, now time.Time) bool {
 }
 
 // NeighbourEnds returns when the neighbour counts as gone, because it is strict and its grace period is over; the zero time if that is unknown.
-func (p *Peers) NeighbourEnds(owner store.Ref) time.Time {
+func (p *Peers) NeighbourEnds(owner kinds.Ref) time.Time {
 	n := &p.neighbour
 	if n.stream == nil {
 		return time.Time{}

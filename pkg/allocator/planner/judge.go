@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/source"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Reasons to refuse the slot to a pod that asks for it.
@@ -74,22 +74,22 @@ func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why s
 	}
 	own, err := p.o.Store.RevisionOf(ctx, s.Pod)
 	switch {
-	case errors.Is(err, store.ErrGone): // it no longer belongs to a revision
+	case errors.Is(err, request.ErrGone): // it no longer belongs to a revision
 	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has released the ReplicaSet
 		p.view.suspect()
 		return notOurs, nil
 	case err != nil:
 		return "", err
-	case own.Current(owner):
+	case own.Current(owner.Rollout, owner.UID):
 		return notNewer, nil
 	}
 	its, err := p.o.Store.RevisionOf(ctx, pod)
 	switch {
-	case errors.Is(err, store.ErrGone), err == nil && its.Controller != owner.UID:
+	case errors.Is(err, request.ErrGone), err == nil && its.Controller != owner.UID:
 		return notOurs, nil
 	case err != nil:
 		return "", err
-	case !its.Current(owner):
+	case !its.Current(owner.Rollout, owner.UID):
 		return notNewer, nil
 	}
 	return "", nil

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
@@ -17,9 +18,9 @@ func (p *Planner) ReadOwner(ctx context.Context) error {
 		}
 	}
 	began := p.o.Clock.Now()
-	owner, err := p.o.Store.Get(ctx, p.o.Process.State().Owner)
+	owner, err := p.o.Store.GetOwner(ctx, p.o.Process.State().Owner)
 	switch {
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		p.view.state, p.view.late = gone, false
 		if before != suspected && before != gone {
 			if err := p.seek(ctx); err != nil {
@@ -46,7 +47,7 @@ func (p *Planner) seek(ctx context.Context) error {
 	}
 	ref, err := watch.Resolve(ctx, p.o.Store, pod)
 	known := err == nil
-	if !known && !errors.Is(err, store.ErrGone) && !errors.Is(err, watch.ErrNoController) && !errors.Is(err, watch.ErrUnknownOwner) {
+	if !known && !errors.Is(err, request.ErrGone) && !errors.Is(err, watch.ErrNoController) && !errors.Is(err, watch.ErrUnknownOwner) {
 		return err
 	}
 	leaves := known && ref != p.o.Process.State().Owner
@@ -65,12 +66,12 @@ func (p *Planner) seek(ctx context.Context) error {
 }
 
 // follows reports whether this pod changes to another owner. If its Role denies access to that owner, the pod keeps what it holds of the deleted owner.
-func (p *Planner) follows(ctx context.Context, ref store.Ref) (bool, error) {
+func (p *Planner) follows(ctx context.Context, ref kinds.Ref) (bool, error) {
 	if p.view.state != gone {
 		return true, nil
 	}
 	err := p.o.Store.MayFollow(ctx, ref)
-	if errors.As(err, new(*store.ForbiddenError)) {
+	if errors.As(err, new(*request.ForbiddenError)) {
 		if p.view.barred != ref {
 			p.view.barred = ref
 			// Log: the workload was deleted without its pods, and the Role does not permit access to their present controller, such as a ReplicaSet. The

@@ -11,6 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/source"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // Plan reads the owner unless a stream has it, lists the pods, decides, and writes the proposal.
@@ -53,12 +54,12 @@ func (p *Planner) Plan(ctx context.Context) (source.Outcome, error) {
 func (p *Planner) proposed(owner store.Owner, decision proposal.Decision, written store.Owner, err error) (source.Outcome, error) {
 	q := &p.plans
 	switch {
-	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrAmbiguous):
+	case errors.Is(err, request.ErrConflict), errors.Is(err, request.ErrAmbiguous):
 		q.contenders = min(max(2*q.contenders, 2), mostContenders)
 		p.view.outdate()
-		p.view.late = errors.Is(err, store.ErrAmbiguous)
+		p.view.late = errors.Is(err, request.ErrAmbiguous)
 		return source.Outcome{Late: p.view.late}, err // despite what a read shows, the write may arrive while the version that it tests still stands
-	case errors.Is(err, store.ErrNotKept):
+	case errors.Is(err, request.ErrNotKept):
 		p.adopt(written)
 		q.undone.Again(p.o.Clock.Now())
 		return source.Outcome{}, err
@@ -95,12 +96,12 @@ func (p *Planner) decide(ctx context.Context, s source.State, owner store.Owner)
 	}
 	own, err := p.o.Store.RevisionOf(ctx, s.Pod)
 	switch {
-	case errors.Is(err, store.ErrGone): // it no longer belongs to a revision of the owner
+	case errors.Is(err, request.ErrGone): // it no longer belongs to a revision of the owner
 		return d, nil
 	case err != nil:
 		return d, err
 	}
-	p.plans.rollout = proposal.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
+	p.plans.rollout = proposal.Rollout{Current: own.Current(owner.Rollout, owner.UID), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
 	return proposal.Plan(p.input(s, pods, p.plans.rollout)), nil
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/contact"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/peers"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/report"
 	"github.com/idalloc/idalloc/pkg/allocator/source"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -42,7 +42,7 @@ func New(o source.Options) *Planner {
 }
 
 // Resolve returns the owner that the pod's ownerReferences lead to.
-func (p *Planner) Resolve(ctx context.Context, pod *metav1.PartialObjectMetadata, _ identity.Identity) (store.Ref, error) {
+func (p *Planner) Resolve(ctx context.Context, pod *metav1.PartialObjectMetadata, _ identity.Identity) (kinds.Ref, error) {
 	p.view, p.plans = view{}, plans{again: p.o.Pace.Backoff()}
 	p.pod = pod
 	return watch.Resolve(ctx, p.o.Store, pod)
@@ -172,7 +172,7 @@ func (p *Planner) Took() { p.listenAt = p.o.Clock.Now().Add(p.o.Pace.Watch(p.pla
 
 // Gave forgets the requester, and the plans about the slot that was given up or never taken.
 func (p *Planner) Gave() {
-	p.view.request = request{}
+	p.view.request = asker{}
 	p.plans.made, p.plans.reservedSince, p.plans.vainUntil = false, time.Time{}, time.Time{}
 }
 

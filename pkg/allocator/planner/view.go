@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/contact"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -17,14 +18,14 @@ type view struct {
 	state viewState
 	// sought is when this process last found that neither the owner nor another one exists. barred is an owner that its Role does not permit.
 	sought time.Time
-	barred store.Ref
+	barred kinds.Ref
 	// late: a write of this process got no answer, and there was no news of the owner since.
 	late bool
 	// fresh: this process has read or written the owner, and has not waited since.
 	fresh bool
 	// lag tracks the lag of the owner's stream.
 	lag     contact.Lag
-	request request
+	request asker
 }
 
 // viewState is how much is known about the owner.
@@ -83,8 +84,8 @@ func (v *view) suspect() {
 	}
 }
 
-// request tracks the pod that asks for this pod's slot.
-type request struct {
+// asker tracks the pod that asks for this pod's slot.
+type asker struct {
 	// by is the pod that was judged last. granted: it should have the slot.
 	by      string
 	granted bool
@@ -96,7 +97,7 @@ type request struct {
 }
 
 // wanted returns the pod that should have the slot, empty if there is none.
-func (r *request) wanted() string {
+func (r *asker) wanted() string {
 	if !r.granted {
 		return ""
 	}

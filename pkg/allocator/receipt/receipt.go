@@ -41,6 +41,10 @@ const (
 	NoID = -1
 	// MaxID is the largest id.
 	MaxID = 1<<31 - 2
+	// MaxNumber is the largest machine number.
+	MaxNumber = 1<<31 - 1
+	// MaxFirst is the largest first machine number.
+	MaxFirst = 999_999_999
 	// MaxRank is the largest accepted Rank. A larger one would make no difference.
 	MaxRank = 1000
 	// MaxLength is the length of the longest accepted text. The longest form of a receipt with all partitions has a third of that.
@@ -115,6 +119,8 @@ type Receipt struct {
 	Strict bool
 	// Begun: the controller let the pod's program begin under this lock. From then on, only the end of the pod frees the slot.
 	Begun bool
+	// Number is the machine number that the receipt of a gated pod locks beside its slot, or 0.
+	Number int
 	// Token is the fencing token of the slot, and Tokens are those of the partitions. The pod notes them when it holds what it locks, so another pod that
 	// also locks it came later. Token is 0 before that, and in strict mode.
 	Token  int64
@@ -137,6 +143,9 @@ func (r Receipt) Slot() int {
 
 // LocksSlot reports whether the receipt locks this slot.
 func (r Receipt) LocksSlot(id int) bool { return r.Locked() && r.Share.ID == id }
+
+// LocksNumber reports whether the receipt locks this machine number.
+func (r Receipt) LocksNumber(number int) bool { return r.Locked() && r.Number == number && number > 0 }
 
 // LocksOf returns the partitions of set that the receipt locks.
 func (r Receipt) LocksOf(set placement.Set) placement.Set {
@@ -165,6 +174,7 @@ type wire struct {
 	HandsOver  bool    `json:"handsOver,omitempty"`
 	Strict     bool    `json:"strict,omitempty"`
 	Begun      bool    `json:"begun,omitempty"`
+	Number     int     `json:"number,omitempty"`
 
 	Token  int64            `json:"token,omitempty"`
 	Tokens map[string]int64 `json:"tokens,omitempty"`
@@ -179,7 +189,7 @@ const of = " of "
 func (r Receipt) Encode() string {
 	w := wire{UID: r.UID, Owner: r.Owner, GaveUp: r.State == GaveUp, Rank: r.Rank, HandsOver: r.HandsOver, Strict: r.Strict, Begun: r.Begun, Write: r.Write}
 	if r.State == Locks {
-		w.ID = &r.Share.ID
+		w.ID, w.Number = &r.Share.ID, r.Number
 		if r.Share.Of > 0 || !r.Share.Partitions.Empty() {
 			set := r.Share.Partitions.String() + of + strconv.Itoa(r.Share.Of)
 			w.Partitions = &set
@@ -226,12 +236,14 @@ func Parse(text string) (Receipt, error) {
 		return names, fmt.Errorf("a receipt without uid or owner: %s", quote(text))
 	case w.ID != nil && (*w.ID < 0 || *w.ID > MaxID):
 		return names, fmt.Errorf("a receipt for id %d", *w.ID)
+	case w.Number < 0 || w.Number > MaxNumber:
+		return names, fmt.Errorf("a receipt for machine number %d", w.Number)
 	case w.ID != nil && w.GaveUp:
 		return names, fmt.Errorf("a receipt that both locks and gave up: %s", quote(text))
 	case w.GaveUp:
 		r.State = GaveUp
 	case w.ID != nil:
-		r.State, r.Share.ID = Locks, *w.ID
+		r.State, r.Share.ID, r.Number = Locks, *w.ID, w.Number
 		if err := r.readPartitions(w.Partitions); err != nil {
 			return names, err
 		}

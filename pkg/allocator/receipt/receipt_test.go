@@ -35,6 +35,9 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		`{"uid":"u1","owner":"Deployment/worker","id":0,"begun":true,"write":"w"}`: {
 			State: receipt.Locks, Share: receipt.Share{ID: 0}, Begun: true,
 		},
+		`{"uid":"u1","owner":"Deployment/worker","id":3,"begun":true,"number":1027,"write":"w"}`: {
+			State: receipt.Locks, Share: receipt.Share{ID: 3}, Begun: true, Number: 1027,
+		},
 		`{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"0-3,9 of 16","rank":4,"write":"w"}`: {
 			State: receipt.Locks, Share: receipt.Share{ID: 3, Of: 16, Partitions: placement.Of(0, 1, 2, 3, 9)}, Rank: 4,
 		},
@@ -125,6 +128,11 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
+	for number, sane := range map[int]bool{-1: false, 1: true, receipt.MaxNumber: true, receipt.MaxNumber + 1: false} {
+		if _, err := receipt.Parse(fmt.Sprintf(`{"uid":"u1","owner":"Deployment/worker","id":1,"number":%d}`, number)); (err == nil) != sane {
+			t.Errorf("number %d: %v", number, err)
+		}
+	}
 	for token, sane := range map[int64]bool{-1: false, 0: false, 1: true, 1<<53 + 1: true, math.MaxInt64: true} {
 		const start = `{"uid":"u1","owner":"Deployment/worker","id":1,"partitions":"0-3 of 4"`
 		r, err := receipt.Parse(fmt.Sprintf(start+`,"token":%d,"tokens":{"0":1}}`, token))
@@ -199,6 +207,10 @@ func TestWhatAReceiptLocks(t *testing.T) {
 	r := receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2)}}
 	if r.Slot() != 2 || !r.LocksSlot(2) || r.LocksSlot(1) || !r.LocksOf(placement.Of(2, 3)).Equal(placement.Of(2)) {
 		t.Errorf("%+v does not lock slot 2 and partitions 1 and 2 alone", r)
+	}
+	r.Number = 1026
+	if !r.LocksNumber(1026) || r.LocksNumber(1025) || (receipt.Receipt{State: receipt.Locks}).LocksNumber(0) || (receipt.Receipt{Number: 1026}).LocksNumber(1026) {
+		t.Errorf("%+v does not lock number 1026 alone", r)
 	}
 	for rank, want := range map[int]int{0: 0, 1: 0, 2: 1, 4: 3} {
 		if got := (receipt.Receipt{Rank: rank}).Failures(); got != want {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
 )
 
 const (
@@ -54,19 +55,19 @@ func (o *Events) Observe(e event.Event) {
 	defer o.mu.Unlock()
 	switch e := e.(type) {
 	case event.Damaged:
-		kind := store.EventWarning
+		kind := kubeevent.Warning
 		if e.Expected {
-			kind = store.EventNormal
+			kind = kubeevent.Normal
 		}
-		o.leave(store.KubeEvent{About: e.About, Type: kind, Reason: e.Reason, Message: e.Detail}, nil)
+		o.leave(kubeevent.Event{About: e.About, Type: kind, Reason: e.Reason, Message: e.Detail}, nil)
 	case event.NoRoom:
 		if !o.full {
 			o.full = true
-			o.leave(store.KubeEvent{
+			o.leave(kubeevent.Event{
 				// Event: the workload's annotations have no room for all ids; the message says how many replicas fit. Pods that have an id keep it, the
 				// others wait.
 				// Do: see [the size limit](operations.md#the-size-limit).
-				About: e.About, Type: store.EventWarning, Reason: "AssignmentTooLarge",
+				About: e.About, Type: kubeevent.Warning, Reason: "AssignmentTooLarge",
 				Message: e.Detail + ": pods without an id wait, those that have one keep it",
 			}, func() { o.full = false })
 		}
@@ -81,22 +82,22 @@ func (o *Events) Observe(e event.Event) {
 		o.relieve(e.ID)
 	case event.Given:
 		if e.Requester != "" {
-			o.leave(store.KubeEvent{
+			o.leave(kubeevent.Event{
 				// Event: Normal: in a rolling update, a pod gave its id to a pod of the current revision. The message names both. In a fast update, only
 				// the first hand-over of each minute has an Event.
-				About: e.About, Type: store.EventNormal, Reason: "SlotHandedOver",
+				About: e.About, Type: kubeevent.Normal, Reason: "SlotHandedOver",
 				Message: fmt.Sprintf("pod %s handed id %d over to pod %s", o.pod.Name, e.ID, e.Requester),
 			}, nil)
 		}
 	case event.Lost:
 		// Event: the pod's id is gone, whether or not its work had stopped; the message says why. The pod claims another slot.
 		// Do: as for the log message `id lost`.
-		o.leave(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
+		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
 	case event.Unrenewed:
 		// Event: strict mode: the API server refuses the renewals of the pod's Lease; the message has its sentence. Unless one is accepted in time, the pod
 		// withdraws its id and stops its work.
 		// Do: see [the API server refuses renewals](outages.md#the-api-server-refuses-renewals).
-		o.leave(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "RenewalRefused", Message: "the Lease is not renewed: " + e.Reason}, nil)
+		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "RenewalRefused", Message: "the Lease is not renewed: " + e.Reason}, nil)
 	default:
 		o.partitions(e)
 	}
@@ -115,7 +116,7 @@ func (o *Events) foreign(e event.Planned) {
 		// Event: a pod that is not the workload's locks an id of it: it was relabelled, or another workload's pod has a receipt for this one. The
 		// message names the pod and the id, which no other pod gets as long as that one lives. Other pods get the other ids.
 		// Do: find out what made or relabelled the pod, and delete it when nothing acts in it any more.
-		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "SlotLockedByForeignPod", Message: "no other pod gets an id that a pod locks which is " +
+		o.leaveSeldom(kubeevent.Event{About: e.About, Type: kubeevent.Warning, Reason: "SlotLockedByForeignPod", Message: "no other pod gets an id that a pod locks which is " +
 			"not the workload's; find out what made or relabelled it, and delete it when nothing acts in it any more: " + strings.Join(pods, ", ")}, keys...)
 	}
 }
@@ -124,9 +125,9 @@ func (o *Events) foreign(e event.Planned) {
 func (o *Events) partitions(e event.Event) {
 	switch e := e.(type) {
 	case event.PartitionsInForce:
-		o.leaveSeldom(store.KubeEvent{
+		o.leaveSeldom(kubeevent.Event{
 			// Event: Normal: another number of partitions or another strategy is in force. The message says both, and what was in force before.
-			About: e.About, Type: store.EventNormal, Reason: "PartitionsInForce", Message: e.New.String() + " are in force; before: " + e.Old.String(),
+			About: e.About, Type: kubeevent.Normal, Reason: "PartitionsInForce", Message: e.New.String() + " are in force; before: " + e.Old.String(),
 		})
 	case event.FailedOver:
 		const most = 3 // the log of this pod has all of them
@@ -140,25 +141,25 @@ func (o *Events) partitions(e event.Event) {
 		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`, or with `primary` no pod could take it soon. The message says
 		// which ids got its partitions, and after what time.
 		// Do: see why the id has no pod.
-		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
+		o.leaveSeldom(kubeevent.Event{About: e.About, Type: kubeevent.Warning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
 	case event.Paused:
 		if e.Paused && e.For > 0 {
 			// Event: the program of `idalloc run`, `RunPartitions` or `Start` ended three times in a row, or more, each time soon after its start. Other
 			// pods work on the partitions until the time in the message is over.
 			// Do: read the program's log.
-			o.leaveSeldom(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
+			o.leaveSeldom(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
 				"the program failed %d times in a row: for %s other pods get the partitions of id %d", e.Failed, e.For.Round(time.Second), e.ID)})
 		}
 	case event.PartitionsHeldUp:
 		if !e.Unannounced {
-			o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: e.Reason, Message: e.Detail})
+			o.leaveSeldom(kubeevent.Event{About: e.About, Type: kubeevent.Warning, Reason: e.Reason, Message: e.Detail})
 		}
 	}
 }
 
 // leaveSeldom is leave, at most once a minute for each reason. Other processes' Events of the same minute have the same name, so that the API server keeps
 // one of them. It also records the time under the keys.
-func (o *Events) leaveSeldom(e store.KubeEvent, keys ...string) {
+func (o *Events) leaveSeldom(e kubeevent.Event, keys ...string) {
 	now := o.store.Clock.Now()
 	if last, told := o.told[e.Reason]; told && now.Sub(last) < again {
 		return
@@ -181,7 +182,7 @@ func (o *Events) complain(what string) {
 		o.complaint, o.complained = next, true
 		// Event: the pod has waited for an id for half a minute; the message says what for.
 		// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
-		o.leave(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what},
+		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what},
 			func() { o.complaint, o.complained = before, false })
 	}
 }
@@ -191,13 +192,13 @@ func (o *Events) relieve(id int) {
 	if o.complained {
 		o.complained = false
 		// Event: Normal: the pod has an id after a long wait. The message says how long it took and what it waited for.
-		o.leave(store.KubeEvent{About: o.pod, Type: store.EventNormal, Reason: "SlotTaken", Message: fmt.Sprintf(
+		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Normal, Reason: "SlotTaken", Message: fmt.Sprintf(
 			"got id %d after %s; before, idalloc waited for %s", id, o.store.Clock.Since(o.claiming).Round(time.Second), o.complaint.what)}, nil)
 	}
 }
 
 // leave writes an Event in a goroutine, as best effort: a failure is logged, and failed is called if it is not nil.
-func (o *Events) leave(e store.KubeEvent, failed func()) {
+func (o *Events) leave(e kubeevent.Event, failed func()) {
 	e.Namespace, e.Reporter = o.namespace, o.pod.Name
 	o.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)

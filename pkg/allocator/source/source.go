@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/contact"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
@@ -25,7 +26,7 @@ import (
 type Source interface {
 	// Resolve forgets the former owner and returns the pod's present owner, or a Ref without a name if it is not known yet. left is what an earlier process
 	// of the pod published.
-	Resolve(ctx context.Context, pod *metav1.PartialObjectMetadata, left identity.Identity) (store.Ref, error)
+	Resolve(ctx context.Context, pod *metav1.PartialObjectMetadata, left identity.Identity) (kinds.Ref, error)
 	// Listen starts the watches that the process lacks, before it rests.
 	Listen(why duty.Duty)
 	// Hear reads the news from the watches of other objects than the pod.
@@ -102,7 +103,7 @@ type Outcome struct {
 type State struct {
 	// Pod is as the process read or wrote it last. Owner is its owner.
 	Pod   *metav1.PartialObjectMetadata
-	Owner store.Ref
+	Owner kinds.Ref
 	Locks duty.LockState
 	// Ends: the process ends. Pauses: it gets no partitions now.
 	Ends, Pauses bool

@@ -10,6 +10,8 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // A write that is repeated below the step that knows its test hides the first copy, which may still arrive. A read may be repeated.
@@ -25,7 +27,7 @@ func TestNoWriteIsRepeatedByItself(t *testing.T) {
 			"a Lease":   func(s *Store) error { _, err := s.PutLease(t.Context(), theRef(), theLease("a", "1")); return err },
 			"a new one": func(s *Store) error { _, err := s.PutLease(t.Context(), theRef(), theLease("a", "")); return err },
 			"an Event": func(s *Store) error {
-				return s.Tell(t.Context(), KubeEvent{Namespace: "shop", Reason: "R", Type: EventNormal})
+				return s.Tell(t.Context(), kubeevent.Event{Namespace: "shop", Reason: "R", Type: kubeevent.Normal})
 			},
 		} {
 			var requests atomic.Int32
@@ -38,7 +40,7 @@ func TestNoWriteIsRepeatedByItself(t *testing.T) {
 				say(w, &metav1.Status{Code: int32(code), Reason: "InternalError"}) //nolint:gosec // a status of HTTP
 			})
 			err := write(s)
-			if !Temporary(err) || code == http.StatusServiceUnavailable && what != "an Event" && !errors.Is(err, ErrAmbiguous) || requests.Load() != 1 {
+			if !request.Temporary(err) || code == http.StatusServiceUnavailable && what != "an Event" && !errors.Is(err, request.ErrAmbiguous) || requests.Load() != 1 {
 				t.Errorf("%s, %s: %d requests, and %v", what, name, requests.Load(), err)
 			}
 		}

@@ -3,14 +3,6 @@
 // any version.
 //
 // Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch, whose tests and changes the API server applies atomically. Two
-// writes use the version that was read instead: an update of a Lease, and a merge patch of a receipt by the controller. A write has one of these outcomes:
-//
-//   - The server accepted it.
-//   - ErrConflict: the object has changed. Read again and plan again.
-//   - ErrAmbiguous: the write may still happen. Read again before anything else.
-//   - ErrGone: the object does not exist any more.
-//   - *ForbiddenError: RBAC does not allow it. Repeating does not help.
-//   - Any other error. Temporary reports whether repeating may help.
-//
-// Every single request ends after RequestTimeout at the latest.
+// writes use the version that was read instead: an update of a Lease, and a merge patch of a receipt by the controller. Package request
+// says which outcomes a write has, and how they are told apart.
 package store

@@ -13,7 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -23,19 +26,21 @@ const (
 )
 
 // theLease is that of slot 3, held by pod.
-func theLease(pod, version string) Lease {
+func theLease(pod, version string) slotlease.Lease {
 	r := locks()
 	r.UID, r.Strict, r.Share.Of, r.Share.Partitions = pod+"-uid", true, 8, placement.Between(0, 3)
-	return Lease{ID: 3, Holder: pod + "-uid", Receipt: r, Pod: pod, Lasts: 40 * time.Second, Renewed: testTime.Truncate(time.Microsecond).UTC(), Version: version}
+	return slotlease.Lease{ID: 3, Holder: pod + "-uid", Receipt: r, Pod: pod, Lasts: 40 * time.Second, Renewed: testTime.Truncate(time.Microsecond).UTC(), Version: version}
 }
 
 // noLease is the Lease of slot 3 if there is none.
-func noLease() Lease { return Lease{ID: 3, Receipt: receipt.Receipt{Share: receipt.Nothing()}} }
+func noLease() slotlease.Lease {
+	return slotlease.Lease{ID: 3, Receipt: receipt.Receipt{Share: receipt.Nothing()}}
+}
 
 func TestALeaseIsMadeTakenAndGivenBack(t *testing.T) {
 	server, s := newShelf(t, nil)
-	put := func(next Lease) (Lease, error) { return s.PutLease(t.Context(), theRef(), next) }
-	got := func() Lease {
+	put := func(next slotlease.Lease) (slotlease.Lease, error) { return s.PutLease(t.Context(), theRef(), next) }
+	got := func() slotlease.Lease {
 		t.Helper()
 		l, err := s.GetLease(t.Context(), theRef(), 3)
 		if err != nil {
@@ -50,14 +55,14 @@ func TestALeaseIsMadeTakenAndGivenBack(t *testing.T) {
 	if err != nil || made.Version == "" || !reflect.DeepEqual(made, got()) || !reflect.DeepEqual(made, theLease("a", made.Version)) {
 		t.Errorf("made: %+v, %v", made, err)
 	}
-	if _, err := put(theLease("b", "")); !errors.Is(err, ErrConflict) {
+	if _, err := put(theLease("b", "")); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("a second pod makes it, too: %v", err)
 	}
 	taken, err := put(theLease("b", made.Version))
 	if err != nil || taken.Version == made.Version || !reflect.DeepEqual(taken, theLease("b", taken.Version)) || !reflect.DeepEqual(taken, got()) {
 		t.Errorf("taken over: %+v, %v", taken, err)
 	}
-	if _, err := put(theLease("a", made.Version)); !errors.Is(err, ErrConflict) {
+	if _, err := put(theLease("a", made.Version)); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("the first pod renews it late: %v", err)
 	}
 	free := noLease()
@@ -73,7 +78,7 @@ func TestALeaseIsMadeTakenAndGivenBack(t *testing.T) {
 		t.Errorf("sent %q, want %q", server.sent, want)
 	}
 	delete(server.objects, leasePath)
-	if _, err := put(theLease("a", given.Version)); !errors.Is(err, ErrConflict) {
+	if _, err := put(theLease("a", given.Version)); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("it was deleted: %v", err)
 	}
 }
@@ -98,7 +103,7 @@ func TestWhatALeaseSays(t *testing.T) {
 }
 
 func TestHowLongALeaseMayBeSilent(t *testing.T) {
-	if got := (Lease{Lasts: 40 * time.Second}).Outlasts(); got != 43*time.Second {
+	if got := (slotlease.Lease{Lasts: 40 * time.Second}).Outlasts(); got != 43*time.Second {
 		t.Errorf("%s, want 40s and a twentieth of it, and a second", got)
 	}
 	// A policy pinned it to years.
@@ -132,14 +137,14 @@ func TestALeaseThatIsNotKept(t *testing.T) {
 				}
 			}
 			_, err = s.PutLease(t.Context(), theRef(), theLease("a", made.Version))
-			if !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), key+" of Lease idalloc-deployment.worker-3 in namespace shop") {
+			if !errors.Is(err, request.ErrNotKept) || request.Temporary(err) || !strings.Contains(err.Error(), key+" of Lease idalloc-deployment.worker-3 in namespace shop") {
 				t.Errorf("%s is %s: %v", key, name, err)
 			}
 			now, err := s.GetLease(t.Context(), theRef(), 3)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.PutLease(t.Context(), theRef(), Lease{ID: 3, Version: now.Version}); err != nil {
+			if _, err := s.PutLease(t.Context(), theRef(), slotlease.Lease{ID: 3, Version: now.Version}); err != nil {
 				t.Errorf("%s is %s, and the Lease cannot be let go: %v", key, name, err)
 			}
 		}
@@ -167,7 +172,7 @@ func TestALeaseWhoseTimeIsNotKept(t *testing.T) {
 			t.Errorf("%s: %+v is returned, and %+v stands (%v)", name, stands, now, err2)
 		case tc.names == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case tc.names != "" && (!errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), tc.names)):
+		case tc.names != "" && (!errors.Is(err, request.ErrNotKept) || !strings.Contains(err.Error(), tc.names)):
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -206,7 +211,7 @@ func TestLeasesAreListed(t *testing.T) {
 	server, s := newShelf(t, nil)
 	other := theRef()
 	other.Name = "other"
-	for ref, ids := range map[Ref][]int{theRef(): {0, 3, 12}, other: {1}} {
+	for ref, ids := range map[kinds.Ref][]int{theRef(): {0, 3, 12}, other: {1}} {
 		for _, id := range ids {
 			l := theLease("a", "")
 			l.ID, l.Receipt.Share.ID = id, id
@@ -221,7 +226,7 @@ func TestLeasesAreListed(t *testing.T) {
 		}}
 	}
 	got := map[int]string{}
-	err := s.EachLease(t.Context(), theRef(), func() { clear(got) }, func(l Lease) { got[l.ID] = l.Holder })
+	err := s.EachLease(t.Context(), theRef(), func() { clear(got) }, func(l slotlease.Lease) { got[l.ID] = l.Holder })
 	if want := (map[int]string{0: "a-uid", 3: "a-uid", 12: "a-uid"}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -232,18 +237,18 @@ func TestWhatARefusedLeaseMeans(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version, verb string
 		refusal       *metav1.Status
-		want          error // nil is a *ForbiddenError
+		want          error // nil is a *request.ForbiddenError
 	}{
 		"a Role without create":  {"", "create", forbids, nil},
 		"a Role without update":  {"1", "update", forbids, nil},
-		"an error of the server": {"1", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, ErrAmbiguous},
-		"the same for a new one": {"", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, ErrAmbiguous},
-		"a conflict":             {"1", "", &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}, ErrConflict},
+		"an error of the server": {"1", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, request.ErrAmbiguous},
+		"the same for a new one": {"", "", &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}, request.ErrAmbiguous},
+		"a conflict":             {"1", "", &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}, request.ErrConflict},
 	} {
 		server, s := newShelf(t, nil)
 		server.refusal = tc.refusal
 		_, err := s.PutLease(t.Context(), theRef(), theLease("a", tc.version))
-		var forbidden *ForbiddenError
+		var forbidden *request.ForbiddenError
 		switch {
 		case tc.want != nil && !errors.Is(err, tc.want):
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
@@ -253,11 +258,11 @@ func TestWhatARefusedLeaseMeans(t *testing.T) {
 	}
 	server, s := newShelf(t, nil)
 	server.reading = forbids
-	var forbidden *ForbiddenError
+	var forbidden *request.ForbiddenError
 	if _, err := s.GetLease(t.Context(), theRef(), 3); !errors.As(err, &forbidden) || forbidden.Verb != "get" {
 		t.Errorf("a Role without get: %v", err)
 	}
-	if err := s.EachLease(t.Context(), theRef(), func() {}, func(Lease) {}); !errors.As(err, &forbidden) || forbidden.Verb != "list" {
+	if err := s.EachLease(t.Context(), theRef(), func() {}, func(slotlease.Lease) {}); !errors.As(err, &forbidden) || forbidden.Verb != "list" {
 		t.Errorf("a Role without list: %v", err)
 	}
 }

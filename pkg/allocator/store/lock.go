@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/page"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
 // SwapLock replaces the receipt on the pod with next, and returns the pod as written. pod is the pod as last read. The write fails unless the pod still has
@@ -23,7 +27,7 @@ import (
 // wrote is the receipt that the caller wrote last. No program writes its bytes again. If the pod has another receipt, those bytes may have come back, so
 // the write fails if anything on the pod has changed.
 //
-// Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, receipt.ErrNoToken if the write locks, *ForbiddenError, or the server's own.
+// Errors: those of request.Write, request.ErrNotKept, request.ErrRefused, or receipt.ErrNoToken if the write locks.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	body, err := lockPatch(pod, wrote, next)
 	if err != nil {
@@ -53,20 +57,12 @@ func tokenless(next receipt.Receipt, pod *metav1.PartialObjectMetadata) error {
 }
 
 func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {
-	t := target{Pods, pod.Namespace, pod.Name}
+	t := podTarget(pod.Namespace, pod.Name)
 	written, err := s.patchMetadata(ctx, t, types.JSONPatchType, body)
 	if err != nil {
 		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
 	}
 	return written, nil
-}
-
-// patchMetadata patches an object, and returns its metadata.
-func (s *Store) patchMetadata(ctx context.Context, t target, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
-	o := metav1.PatchOptions{FieldManager: assignment.FieldManager, DryRun: s.dryRun}
-	return write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Patch(ctx, t.name, kind, body, o)
-	})
 }
 
 // keptOnPod compares the labels and annotations that were sent with those on the pod. A receipt's labels count even if none were sent.
@@ -81,16 +77,16 @@ func keptOnPod(sent map[string]string, written *metav1.PartialObjectMetadata) er
 			stands[key] = value
 		}
 	}
-	return kept(sent, stands, fmt.Sprintf("pod %s in namespace %s", written.Name, written.Namespace))
+	return request.Kept(sent, stands, fmt.Sprintf("pod %s in namespace %s", written.Name, written.Namespace))
 }
 
-// differs returns ErrGone if another pod has the name now, and ErrConflict if the pod has changed.
+// differs returns request.ErrGone if another pod has the name now, and request.ErrConflict if the pod has changed.
 func differs(pod, now *metav1.PartialObjectMetadata) error {
 	switch {
 	case now.UID != pod.UID:
-		return ErrGone
+		return request.ErrGone
 	case now.ResourceVersion != pod.ResourceVersion:
-		return ErrConflict
+		return request.ErrConflict
 	}
 	return nil
 }
@@ -157,7 +153,7 @@ type Sought struct {
 	Since string
 }
 
-func (o Sought) selector(ref Ref) string {
+func (o Sought) selector(ref kinds.Ref) string {
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
 	if len(o.Former) > 0 {
 		owners := make([]string, 0, len(o.Former)+1)
@@ -180,14 +176,14 @@ func (o Sought) selector(ref Ref) string {
 }
 
 // Receipts lists the receipts of the owner's live pods that lock something, found by their labels. version is the resourceVersion of the list. It asks for
-// one page, because an API server answers that from its cache, and for several pages only if the one is larger than 8 MiB. Errors: *ForbiddenError, or
-// another error that Temporary judges.
-func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Receipt, version string, err error) {
+// one page, because an API server answers that from its cache, and for several pages only if the one is larger than 8 MiB. Errors: *request.ForbiddenError, or
+// another error that request.Temporary judges.
+func (s *Store) Receipts(ctx context.Context, ref kinds.Ref, which Sought) (out []Receipt, version string, err error) {
 	o := metav1.ListOptions{LabelSelector: which.selector(ref), FieldSelector: LivePods}
 	if which.Since != "" {
 		o.ResourceVersion, o.ResourceVersionMatch = which.Since, metav1.ResourceVersionMatchNotOlderThan
 	}
-	err = s.eachPage(ctx, target{gvr: Pods, namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	err = page.Each(ctx, s.Pages, request.Target{GVR: Pods, Namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -208,4 +204,18 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, which Sought) (out []Rece
 		return list.Continue, nil
 	})
 	return out, version, err
+}
+
+// costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a scale-down first
+// removes pods without an id, then the highest ids, and the other pods keep their ids.
+func costOf(id *string) *string {
+	if id == nil {
+		return nil
+	}
+	n, err := strconv.Atoi(*id)
+	if err != nil {
+		return nil
+	}
+	cost := strconv.Itoa(math.MaxInt32 - n)
+	return &cost
 }

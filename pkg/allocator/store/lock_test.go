@@ -17,6 +17,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -56,7 +57,7 @@ func TestALockComesAndGoes(t *testing.T) {
 	renewed := locks()
 	renewed.Write = "w2"
 	second := swap(first, renewed)
-	if _, err := s.SwapLock(t.Context(), first, first.Annotations[receipt.Key], locks()); !errors.Is(err, ErrConflict) {
+	if _, err := s.SwapLock(t.Context(), first, first.Annotations[receipt.Key], locks()); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("a late write over a newer receipt: %v", err)
 	}
 	third := swap(second, waits("w3"))
@@ -124,7 +125,7 @@ func TestALockReplacesWhatWasThere(t *testing.T) {
 	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, map[string]any{"app": testName})})
 	pod := read(t, s)
 	server.change(podPath, "labels", map[string]any{"app": testName, receipt.IDLabel: "9"})
-	if _, err := s.SwapLock(t.Context(), pod, "", locks()); !errors.Is(err, ErrConflict) {
+	if _, err := s.SwapLock(t.Context(), pod, "", locks()); !errors.Is(err, request.ErrConflict) {
 		t.Errorf("a label was changed, and the write ends with %v", err)
 	}
 	if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); err != nil {
@@ -149,7 +150,7 @@ func TestALockThatIsNotKept(t *testing.T) {
 		server.admits = func(o map[string]any) {
 			admits(metaOf(o)["annotations"].(map[string]any), metaOf(o)["labels"].(map[string]any)) //nolint:errcheck,forcetypeassert // they were written
 		}
-		if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), "pod worker-a in namespace shop") {
+		if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); !errors.Is(err, request.ErrNotKept) || request.Temporary(err) || !strings.Contains(err.Error(), "pod worker-a in namespace shop") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -295,7 +296,7 @@ func TestALockWhoseVersionIsNoTokenIsAnError(t *testing.T) {
 			send(w, is)
 		})
 		pod := read(t, s)
-		if _, err := s.SwapLock(t.Context(), pod, r.Encode(), r); !errors.Is(err, receipt.ErrNoToken) || Temporary(err) || !strings.Contains(err.Error(), "pod "+pod.Name+" in namespace shop") {
+		if _, err := s.SwapLock(t.Context(), pod, r.Encode(), r); !errors.Is(err, receipt.ErrNoToken) || request.Temporary(err) || !strings.Contains(err.Error(), "pod "+pod.Name+" in namespace shop") {
 			t.Errorf("%s: %v", version, err)
 		}
 		if _, err := s.Take(t.Context(), pod, r); !errors.Is(err, receipt.ErrNoToken) || patches != 1 {

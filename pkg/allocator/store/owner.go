@@ -8,11 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/rollout"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // Owner is one version of an owner. Count and assignment were read together.
 type Owner struct {
-	Ref
+	kinds.Ref
 	UID             types.UID
 	Generation      int64
 	ResourceVersion string
@@ -25,7 +28,7 @@ type Owner struct {
 	// Ready is the number of Ready pods in the owner's status. It is 0 for a kind of which only the scale subresource is known.
 	Ready int
 	// Rollout is how a Deployment replaces its pods. It is the zero value for other kinds.
-	Rollout Rollout
+	Rollout rollout.View
 	// RollsNow: a rolling update is under way, so each pod that ends has a successor.
 	RollsNow bool
 	// Selector selects the owner's pods, in the form for list requests.
@@ -47,7 +50,7 @@ func (o Owner) Room() assignment.Room { return assignment.RoomOn(o.Annotations) 
 
 // DecodeOwner reads an owner from an Object. earlier may be nil. If it is an earlier version of the owner with the same annotations, DecodeOwner reuses its
 // Record: most events change only the status. It may replace values in object.Annotations by equal ones. An error names the unreadable field of the spec.
-func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
+func DecodeOwner(ref kinds.Ref, object *wire.Object, earlier *Owner) (Owner, error) {
 	o := Owner{
 		Ref:             ref,
 		UID:             object.UID,
@@ -55,19 +58,19 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 		ResourceVersion: object.ResourceVersion,
 		Annotations:     object.Annotations,
 		Terminating:     object.DeletionTimestamp != nil,
-		Controlled:      ref.Is(ReplicaSet) && metav1.GetControllerOfNoCopy(object) != nil,
+		Controlled:      ref.Is(kinds.ReplicaSet) && metav1.GetControllerOfNoCopy(object) != nil,
 		OrdinalStart:    object.Spec.Ordinals.Start,
-		RollsNow:        rollsNow(ref, object),
+		RollsNow:        rollout.Running(ref, object),
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 		Pods:            object.Status.Replicas + object.Status.TerminatingReplicas + object.Status.Active + object.Status.Terminating,
 		Ready:           object.Status.ReadyReplicas + object.Status.Ready,
 	}
-	if count := desired(ref, &object.Spec); count != nil {
+	if count := desired(ref, object); count != nil {
 		o.Count = *count
 	}
 	var err error
 	if ref.Rolls() {
-		if o.Rollout, err = decodeRollout(object, o.Count); err != nil {
+		if o.Rollout, err = rollout.Of(object, o.Count); err != nil {
 			return Owner{}, fmt.Errorf("%s: spec.strategy: %w", ref, err)
 		}
 	}
@@ -108,4 +111,44 @@ func selector(ls *metav1.LabelSelector) (string, error) {
 		return "", err
 	}
 	return s.String(), nil
+}
+
+// desired returns the number of pods in the spec of an owner, nil for Kubernetes' default.
+func desired(ref kinds.Ref, o *wire.Object) *int {
+	if ref.Of().Count == kinds.ByParallelism {
+		return o.Spec.Parallelism
+	}
+	return o.Spec.Replicas
+}
+
+// Ordinal returns the index of one of the owner's pods, counted from 0. ok is false if the pod has none.
+func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
+	n, ok = o.Index(pod)
+	n -= o.OrdinalStart
+	return n, ok && n >= 0
+}
+
+// Condemned reports whether Kubernetes will remove this pod of the owner, because the owner was scaled down or its ordinals begin elsewhere.
+func (o Owner) Condemned(pod metav1.Object) bool {
+	n, ok := o.Index(pod)
+	return ok && o.Of().Condemns && (n < o.OrdinalStart || n >= o.OrdinalStart+o.Count)
+}
+
+// KeptByCondemned explains that a pod waits for a slot kept by a condemned pod, and what to do.
+func (o Owner) KeptByCondemned() string {
+	return fmt.Sprintf("%s has the ordinals %d to %d now, and pods with other ordinals keep slots that they cannot hand over; with the policy OrderedReady "+
+		"Kubernetes removes these only when all others are Ready: delete them, and they do not come back", o.Ref, o.OrdinalStart, o.OrdinalStart+o.Count-1)
+}
+
+// About returns the owner as the subject of an Event.
+func (o Owner) About() metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID}
+}
+
+// with returns an owner of a further kind with its present metadata.
+func (o Owner) with(meta *metav1.PartialObjectMetadata) Owner {
+	o.UID, o.Generation, o.ResourceVersion, o.Annotations = meta.UID, meta.Generation, meta.ResourceVersion, meta.Annotations
+	o.Terminating = meta.DeletionTimestamp != nil
+	o.Record, o.Wish = assignment.Decode(o.Annotations), assignment.DecodeWish(o.Annotations)
+	return o
 }

@@ -7,6 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // BenchmarkLargePods lists 500 pods of 256 KiB, and reports how much is in memory at most.
@@ -19,7 +22,7 @@ func BenchmarkLargePods(b *testing.B) {
 			return s.EachFullPod(b.Context(), "shop", metav1.ListOptions{}, func() {}, func(*unstructured.Unstructured) { seen() })
 		},
 		"leases": func(s *Store, seen func()) error {
-			return s.eachObject(b.Context(), target{gvr: Leases, namespace: "shop"}, metav1.ListOptions{}, 0, func() {}, func(*unstructured.Unstructured) { seen() })
+			return s.eachObject(b.Context(), request.Target{GVR: slotlease.Resource, Namespace: "shop"}, metav1.ListOptions{}, 0, func() {}, func(*unstructured.Unstructured) { seen() })
 		},
 		"receipts": func(s *Store, seen func()) error {
 			_, _, err := s.Receipts(b.Context(), theRef(), Sought{IDs: []int{0}})

@@ -82,3 +82,17 @@ func encode(ops []operation) ([]byte, error) {
 	}
 	return b, nil
 }
+
+func lookup(m map[string]string, key string) *string {
+	if v, ok := m[key]; ok {
+		return &v
+	}
+	return nil
+}
+
+func same(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -88,9 +89,9 @@ func FuzzOwnerPatch(f *testing.F) {
 		if partitions > 0 {
 			next.Row = &assignment.Row{Count: int(partitions), Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, int(partitions)-1)}}
 		}
-		from := Owner{Ref: Ref{APIVersion: testAPIVersion, Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version, Annotations: others}
+		from := Owner{Ref: kinds.Ref{APIVersion: testAPIVersion, Kind: kinds.StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version, Annotations: others}
 		if deployment {
-			from.Kind = Deployment
+			from.Kind = kinds.Deployment
 		}
 		body, err := proposalPatch(from, next.Encode())
 		if err != nil {

@@ -2,41 +2,45 @@ package store
 
 import (
 	"context"
-	"math"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a scale-down first
-// removes pods without an id, then the highest ids, and the other pods keep their ids.
-func costOf(id *string) *string {
-	if id == nil {
-		return nil
-	}
-	n, err := strconv.Atoi(*id)
+// Pods is the resource of pods.
+var Pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"} //nolint:gochecknoglobals // a constant that Go cannot express
+
+// LivePods is a field selector for pods that are neither Succeeded nor Failed. Evicted pods are Failed.
+const LivePods = "status.phase!=Succeeded,status.phase!=Failed"
+
+// GetPod reads a pod's metadata. Errors: request.ErrGone, *request.ForbiddenError, or another error that request.Temporary judges.
+func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	return s.getMetadata(ctx, podTarget(namespace, name))
+}
+
+// GetFullPod reads a pod with its status. Errors: as of GetPod.
+func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	return s.getWhole(ctx, podTarget(namespace, name))
+}
+
+// GetOwnPod reads a pod's metadata, and whether the pod is Graceless. Errors: as of GetPod.
+func (s *Store) GetOwnPod(ctx context.Context, namespace, name string) (pod *metav1.PartialObjectMetadata, graceless bool, err error) {
+	whole, err := s.GetFullPod(ctx, namespace, name)
 	if err != nil {
-		return nil
+		return nil, false, err
 	}
-	cost := strconv.Itoa(math.MaxInt32 - n)
-	return &cost
+	pod = &metav1.PartialObjectMetadata{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, pod)
+	return pod, Graceless(whole), err
 }
 
-func lookup(m map[string]string, key string) *string {
-	if v, ok := m[key]; ok {
-		return &v
-	}
-	return nil
-}
-
-func same(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
+// Graceless reports whether each deletion of a pod is a force delete, because its grace period is 0.
+func Graceless(pod *unstructured.Unstructured) bool {
+	grace, set, _ := unstructured.NestedInt64(pod.Object, "spec", "terminationGracePeriodSeconds")
+	return set && grace == 0
 }
 
 // GetLivePod returns a pod's metadata, by a consistent read, or nil if there is no such pod or it is Succeeded or Failed. Errors: as of EachPod.
@@ -50,58 +54,12 @@ func (s *Store) GetLivePod(ctx context.Context, namespace, name string) (pod *me
 //
 // If the server forgets that state before the last page, the list starts over, in one page. If a page is too large, it starts over with fewer pods per
 // page. If the server forgets again, the one page may have any size. When the list starts over, do gets pods again, and may have got pods that are gone.
-// RequestTimeout bounds each page. Errors: *ForbiddenError, or another error that Temporary judges.
+// request.Timeout bounds each page. Errors: *request.ForbiddenError, or another error that request.Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
 	return s.EachMetadata(ctx, Pods, namespace, o, func() {}, do)
-}
-
-// EachMetadata is EachPod for objects of any kind. It calls again before each first page, because objects passed to do before may be gone. An empty
-// namespace means all namespaces. With o.ResourceVersionMatch, it first asks for everything in one page, because an API server answers that from its cache.
-func (s *Store) EachMetadata(
-	ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, again func(), do func(*metav1.PartialObjectMetadata),
-) error {
-	limit := int64(pageSize)
-	if o.ResourceVersionMatch != "" {
-		limit = 0
-	}
-	return s.eachPage(ctx, target{gvr: of, namespace: namespace}, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		list, err := s.Metadata.Resource(of).Namespace(namespace).List(ctx, o)
-		if err != nil {
-			return "", err
-		}
-		if o.Continue == "" {
-			again()
-		}
-		for i := range list.Items {
-			do(&list.Items[i])
-		}
-		return list.Continue, nil
-	})
 }
 
 // EachFullPod is EachMetadata for whole pods.
 func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.ListOptions, again func(), do func(*unstructured.Unstructured)) error {
 	return s.EachObject(ctx, Pods, namespace, o, again, do)
-}
-
-// EachObject is EachMetadata for whole objects.
-func (s *Store) EachObject(ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, again func(), do func(*unstructured.Unstructured)) error {
-	return s.eachObject(ctx, target{gvr: of, namespace: namespace}, o, pageSize, again, do)
-}
-
-// eachObject calls again before each first page.
-func (s *Store) eachObject(ctx context.Context, of target, o metav1.ListOptions, limit int64, again func(), do func(*unstructured.Unstructured)) error {
-	return s.eachPage(ctx, of, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		list, err := s.Dynamic.Resource(of.gvr).Namespace(of.namespace).List(ctx, o)
-		if err != nil {
-			return "", err
-		}
-		if o.Continue == "" {
-			again()
-		}
-		for i := range list.Items {
-			do(&list.Items[i])
-		}
-		return list.GetContinue(), nil
-	})
 }

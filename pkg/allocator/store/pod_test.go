@@ -15,6 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store/page"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // book is an API server with this many pods.
@@ -80,7 +84,7 @@ func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestEachPodShowsAllPages(t *testing.T) {
-	const large = pageBytes / 250 // so that two hundred and fifty pods are more than a page
+	const large = page.Bytes / 250 // so that two hundred and fifty pods are more than a page
 	ask := func(pages ...string) (all []string) {
 		for _, p := range pages {
 			limit, next, _ := strings.Cut(p, "@")
@@ -104,7 +108,7 @@ func TestEachPodShowsAllPages(t *testing.T) {
 		"large pods, and a lost token": {
 			book{pods: 251, bytes: large, forget: true}, ask("500", "125", "125@125", "@", "500", "125", "125@125", "125@250"),
 		},
-		"pods that are larger than a page": {book{pods: 2, bytes: pageBytes}, ask("500", "125", "31", "7", "1", "1@1")},
+		"pods that are larger than a page": {book{pods: 2, bytes: page.Bytes}, ask("500", "125", "31", "7", "1", "1@1")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := tc.book
@@ -149,11 +153,11 @@ func TestAListThatIsLargeAndSlowEnds(t *testing.T) {
 
 // A Lease is as large as an account may make it, and there is one for each slot.
 func TestLargeLeasesComeInPages(t *testing.T) {
-	b := &book{pods: 251, bytes: pageBytes / 250}
+	b := &book{pods: 251, bytes: page.Bytes / 250}
 	s := b.store(t)
 	shown, again := 0, 0
 	o := metav1.ListOptions{}
-	if err := s.eachObject(t.Context(), target{gvr: Leases, namespace: "shop"}, o, 0, func() { again++; shown = 0 }, func(*unstructured.Unstructured) { shown++ }); err != nil {
+	if err := s.eachObject(t.Context(), request.Target{GVR: slotlease.Resource, Namespace: "shop"}, o, 0, func() { again++; shown = 0 }, func(*unstructured.Unstructured) { shown++ }); err != nil {
 		t.Fatal(err)
 	}
 	if shown != b.pods || again == 0 || len(b.asked) != 5 {

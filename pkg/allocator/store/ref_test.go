@@ -1,11 +1,15 @@
 package store
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+)
 
 // refOf returns the Ref of a workload of one of the four kinds.
-func refOf(t *testing.T, kind string) Ref {
+func refOf(t *testing.T, kind string) kinds.Ref {
 	t.Helper()
-	ref, err := ParseRef(kind+"/"+testName, "shop")
+	ref, err := kinds.ParseRef(kind+"/"+testName, "shop")
 	if err != nil {
 		t.Fatal(err)
 	}

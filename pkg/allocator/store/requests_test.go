@@ -20,6 +20,11 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/rollout"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
 
 // A list that the server refuses from the first page on ends with an error.
@@ -50,15 +55,15 @@ func TestAnOwnerThatCannotBeReadIsAnError(t *testing.T) {
 	worker := aWorker(nil)
 	worker["spec"] = map[string]any{"replicas": 3}
 	_, s := newShelf(t, map[string]map[string]any{ownerPath: worker})
-	if o, err := s.Get(t.Context(), theRef()); err == nil || !strings.Contains(err.Error(), "spec.selector") {
+	if o, err := s.GetOwner(t.Context(), theRef()); err == nil || !strings.Contains(err.Error(), "spec.selector") {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
 
 // A pod's revision is its ReplicaSet's, and no other controller gives it one.
 func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
-	set := aWorker(map[string]any{revisionAnnotation: "3"})
-	set["kind"], set["status"] = ReplicaSet, map[string]any{"availableReplicas": 2}
+	set := aWorker(map[string]any{"deployment.kubernetes.io/revision": "3"})
+	set["kind"], set["status"] = kinds.ReplicaSet, map[string]any{"availableReplicas": 2}
 	const setPath = "/apis/apps/v1/namespaces/shop/replicasets/worker"
 	by := func(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
 		yes := true
@@ -68,14 +73,14 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		pod  *metav1.PartialObjectMetadata
-		want Revision
+		want rollout.Revision
 		err  error
 	}{
-		"a ReplicaSet":                 {by(testAPIVersion, ReplicaSet, testName), Revision{Number: "3", Available: 2}, nil},
-		"one that is gone":             {by(testAPIVersion, ReplicaSet, "other"), Revision{}, ErrGone},
-		"a StatefulSet":                {by(testAPIVersion, StatefulSet, testName), Revision{}, nil},
-		"a ReplicaSet of another kind": {by("example.com/v1", ReplicaSet, testName), Revision{}, nil},
-		"none":                         {&metav1.PartialObjectMetadata{}, Revision{}, nil},
+		"a ReplicaSet":                 {by(testAPIVersion, kinds.ReplicaSet, testName), rollout.Revision{Number: "3", Available: 2}, nil},
+		"one that is gone":             {by(testAPIVersion, kinds.ReplicaSet, "other"), rollout.Revision{}, request.ErrGone},
+		"a StatefulSet":                {by(testAPIVersion, kinds.StatefulSet, testName), rollout.Revision{}, nil},
+		"a ReplicaSet of another kind": {by("example.com/v1", kinds.ReplicaSet, testName), rollout.Revision{}, nil},
+		"none":                         {&metav1.PartialObjectMetadata{}, rollout.Revision{}, nil},
 	} {
 		_, s := newShelf(t, map[string]map[string]any{setPath: set})
 		got, err := s.RevisionOf(t.Context(), tc.pod)
@@ -83,19 +88,19 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	owner := Owner{UID: "d", Rollout: Rollout{Revision: "3"}}
+	owner := Owner{UID: "d", Rollout: rollout.View{Revision: "3"}}
 	for name, tc := range map[string]struct {
-		revision Revision
+		revision rollout.Revision
 		owner    Owner
 		want     bool
 	}{
-		"the Deployment's number":          {Revision{Number: "3", Controller: "d"}, owner, true},
-		"another number":                   {Revision{Number: "2", Controller: "d"}, owner, false},
-		"the number, of one deleted":       {Revision{Number: "3", Controller: "before"}, owner, false},
-		"the number, left without owner":   {Revision{Number: "3"}, owner, false},
-		"the Deployment has no number yet": {Revision{Controller: "d"}, Owner{UID: "d"}, false},
+		"the Deployment's number":          {rollout.Revision{Number: "3", Controller: "d"}, owner, true},
+		"another number":                   {rollout.Revision{Number: "2", Controller: "d"}, owner, false},
+		"the number, of one deleted":       {rollout.Revision{Number: "3", Controller: "before"}, owner, false},
+		"the number, left without owner":   {rollout.Revision{Number: "3"}, owner, false},
+		"the Deployment has no number yet": {rollout.Revision{Controller: "d"}, Owner{UID: "d"}, false},
 	} {
-		if got := tc.revision.Current(tc.owner); got != tc.want {
+		if got := tc.revision.Current(tc.owner.Rollout, tc.owner.UID); got != tc.want {
 			t.Errorf("%s: current is %t", name, got)
 		}
 	}
@@ -110,16 +115,16 @@ func TestOrdinals(t *testing.T) {
 		want        int
 		ok          bool
 	}{
-		"a Deployment's pod has none":    {kind: Deployment, pod: "worker-3"},
-		"the label of a StatefulSet":     {kind: StatefulSet, pod: "worker-x", labels: map[string]string{PodIndexLabel: "3"}, want: 3, ok: true},
-		"the end of the name":            {kind: StatefulSet, pod: "worker-4", want: 4, ok: true},
-		"the first":                      {kind: StatefulSet, pod: "worker-0", want: 0, ok: true},
-		"counted from the start":         {kind: StatefulSet, start: 5, pod: "worker-7", want: 2, ok: true},
-		"below the start":                {kind: StatefulSet, start: 5, pod: "worker-4"},
-		"a name that ends otherwise":     {kind: StatefulSet, pod: "worker-x"},
-		"the label of a Job":             {kind: Job, labels: map[string]string{CompletionIndexLabel: "2"}, want: 2, ok: true},
-		"the annotation of a Job":        {kind: Job, ann: map[string]string{CompletionIndexLabel: "1"}, want: 1, ok: true},
-		"a Job whose pods have no index": {kind: Job, pod: "worker-3"},
+		"a Deployment's pod has none":    {kind: kinds.Deployment, pod: "worker-3"},
+		"the label of a StatefulSet":     {kind: kinds.StatefulSet, pod: "worker-x", labels: map[string]string{kinds.PodIndexLabel: "3"}, want: 3, ok: true},
+		"the end of the name":            {kind: kinds.StatefulSet, pod: "worker-4", want: 4, ok: true},
+		"the first":                      {kind: kinds.StatefulSet, pod: "worker-0", want: 0, ok: true},
+		"counted from the start":         {kind: kinds.StatefulSet, start: 5, pod: "worker-7", want: 2, ok: true},
+		"below the start":                {kind: kinds.StatefulSet, start: 5, pod: "worker-4"},
+		"a name that ends otherwise":     {kind: kinds.StatefulSet, pod: "worker-x"},
+		"the label of a Job":             {kind: kinds.Job, labels: map[string]string{kinds.CompletionIndexLabel: "2"}, want: 2, ok: true},
+		"the annotation of a Job":        {kind: kinds.Job, ann: map[string]string{kinds.CompletionIndexLabel: "1"}, want: 1, ok: true},
+		"a Job whose pods have no index": {kind: kinds.Job, pod: "worker-3"},
 	} {
 		o := Owner{Ref: refOf(t, tc.kind), OrdinalStart: tc.start}
 		got, ok := o.Ordinal(&metav1.ObjectMeta{Name: tc.pod, Labels: tc.labels, Annotations: tc.ann})
@@ -130,10 +135,10 @@ func TestOrdinals(t *testing.T) {
 }
 
 func TestAPodIsCondemnedWhoseOrdinalIsNoneAnyMore(t *testing.T) {
-	for kind, want := range map[string]string{StatefulSet: "worker-4 worker-8", Deployment: "", ReplicaSet: "", Job: ""} {
+	for kind, want := range map[string]string{kinds.StatefulSet: "worker-4 worker-8", kinds.Deployment: "", kinds.ReplicaSet: "", kinds.Job: ""} {
 		o, got := Owner{Ref: refOf(t, kind), OrdinalStart: 5, Count: 3}, []string{}
 		for _, pod := range []string{"worker-4", "worker-5", "worker-7", "worker-8", "worker-x"} {
-			if o.Condemned(&metav1.ObjectMeta{Name: pod, Labels: map[string]string{CompletionIndexLabel: "9"}}) {
+			if o.Condemned(&metav1.ObjectMeta{Name: pod, Labels: map[string]string{kinds.CompletionIndexLabel: "9"}}) {
 				got = append(got, pod)
 			}
 		}
@@ -145,9 +150,9 @@ func TestAPodIsCondemnedWhoseOrdinalIsNoneAnyMore(t *testing.T) {
 
 func TestWhatAnEventSays(t *testing.T) {
 	server, s := newShelf(t, nil)
-	event := KubeEvent{
+	event := kubeevent.Event{
 		About: Owner{Ref: theRef(), UID: "o"}.About(), Namespace: "shop", Reporter: "worker-a",
-		Type: EventWarning, Reason: "AssignmentChanged", Message: "by kubectl",
+		Type: kubeevent.Warning, Reason: "AssignmentChanged", Message: "by kubectl",
 	}
 	if err := s.Tell(t.Context(), event); err != nil {
 		t.Fatal(err)
@@ -159,7 +164,7 @@ func TestWhatAnEventSays(t *testing.T) {
 	if want := "POST /api/v1/namespaces/shop/events as " + assignment.FieldManager; !slices.Equal(server.sent, []string{want}) {
 		t.Errorf("sent %q, want %q", server.sent, want)
 	}
-	about := corev1.ObjectReference{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "shop", Name: testName, UID: "o"}
+	about := corev1.ObjectReference{APIVersion: testAPIVersion, Kind: kinds.Deployment, Namespace: "shop", Name: testName, UID: "o"}
 	second := testTime.Truncate(time.Second)
 	if got.Namespace != "shop" || got.InvolvedObject != about || got.Type != "Warning" || got.Reason != "AssignmentChanged" || got.Message != "by kubectl" ||
 		got.Count != 1 || !got.FirstTimestamp.Time.Equal(second) || !got.LastTimestamp.Time.Equal(second) ||
@@ -171,7 +176,7 @@ func TestWhatAnEventSays(t *testing.T) {
 		t.Errorf("another pod has told it in this minute: %v", err)
 	}
 	server.refusal = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "User cannot create resource"}
-	var forbidden *ForbiddenError
+	var forbidden *request.ForbiddenError
 	if err := s.Tell(t.Context(), event); !errors.As(err, &forbidden) || forbidden.Verb != "create" || forbidden.Resource != "events" {
 		t.Errorf("a Role without events: %v", err)
 	}
@@ -202,7 +207,7 @@ func TestOwnersAreListedAndWatched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if event := <-w.ResultChan(); event.Object == nil || event.Object.(*Object).Name != testName { //nolint:errcheck,forcetypeassert // that of owners
+	if event := <-w.ResultChan(); event.Object == nil || event.Object.(*wire.Object).Name != testName { //nolint:errcheck,forcetypeassert // that of owners
 		t.Errorf("%+v", event)
 	}
 	w.Stop()
@@ -246,7 +251,7 @@ func TestTheServerKnowsWhoAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Get(t.Context(), theRef()); err != nil || agent != want {
+		if _, err := s.GetOwner(t.Context(), theRef()); err != nil || agent != want {
 			t.Errorf("the server hears of %q, %v, want %q", agent, err, want)
 		}
 		if config.UserAgent != given {

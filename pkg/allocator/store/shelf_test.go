@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // Fields of every object.
@@ -252,8 +254,8 @@ func read(t *testing.T, s *Store) *metav1.PartialObjectMetadata {
 	return pod
 }
 
-func theRef() Ref {
-	return Ref{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "shop", Name: testName}
+func theRef() kinds.Ref {
+	return kinds.Ref{APIVersion: testAPIVersion, Kind: kinds.Deployment, Namespace: "shop", Name: testName}
 }
 
 func aWorker(annotations map[string]any) map[string]any {
@@ -262,7 +264,7 @@ func aWorker(annotations map[string]any) map[string]any {
 		meta["annotations"] = annotations
 	}
 	return map[string]any{
-		apiVersionField: testAPIVersion, "kind": Deployment, metadataField: meta,
+		apiVersionField: testAPIVersion, "kind": kinds.Deployment, metadataField: meta,
 		"spec": map[string]any{"replicas": 3, "selector": map[string]any{"matchLabels": map[string]any{"app": "a"}}},
 	}
 }

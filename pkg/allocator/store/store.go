@@ -1,36 +1,19 @@
 package store
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store/page"
+	"github.com/idalloc/idalloc/pkg/allocator/store/wire"
 )
-
-// RequestTimeout bounds every single request. It is shorter than the API server's own limit of a minute, so a lost answer costs only seconds.
-const RequestTimeout = 15 * time.Second
-
-var rbacMessage = regexp.MustCompile(`cannot \w+ resource`)
-
-// Pods is the resource of pods.
-var Pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"} //nolint:gochecknoglobals // a constant that Go cannot express
-
-// LivePods is a field selector for pods that are neither Succeeded nor Failed. Evicted pods are Failed.
-const LivePods = "status.phase!=Succeeded,status.phase!=Failed"
 
 // Store reads and writes owners and receipts. It is safe for concurrent use.
 type Store struct {
@@ -61,7 +44,7 @@ func New(config *rest.Config, clk clock.Clock) (*Store, error) {
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return answers{transport} })
+	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return page.Transport{RoundTripper: transport} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -88,104 +71,11 @@ func (s *Store) As(user string, extra map[string][]string) (*Store, error) {
 	return New(config, s.Clock)
 }
 
-// target is the object of a request, or a namespace's objects if name is empty. Its methods build the request's errors.
-type target struct {
-	gvr             schema.GroupVersionResource
-	namespace, name string
-}
-
-func targetOf(r Ref) target { return target{r.GVR(), r.Namespace, r.Name} }
-
-// request sends one request. Its errors are ErrGone, ErrNoAnswer, *ForbiddenError, or the server's own.
-func request[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (answer T, err error) {
-	if err := t.check(verb); err != nil {
-		return answer, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-	answer, err = send(ctx)
-	return answer, t.wrap(verb, err)
-}
-
-// write sends one request that changes something. Its errors are those of request, plus ErrConflict and ErrAmbiguous.
-func write[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (T, error) {
-	answer, err := request(ctx, t, verb, send)
-	switch {
-	case errors.Is(err, ErrNoAnswer):
-		err = fmt.Errorf("%w: %w", ErrAmbiguous, err)
-	case apierrors.IsConflict(err):
-		err = fmt.Errorf("%w: %w", ErrConflict, err)
-	}
-	return answer, err
-}
-
-// Get reads the owner. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
-func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
-	if ref.Resource != "" {
-		return s.getScaled(ctx, ref)
-	}
-	o, err := s.getObject(ctx, ref)
-	if err != nil {
-		return Owner{}, err
-	}
-	return DecodeOwner(ref, o, nil)
-}
-
-// GetWhole reads the owner with all fields, including its whole status. Errors: as of Get.
-func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
-	return s.getWhole(ctx, targetOf(ref))
-}
-
-// GetFullPod reads a pod with its status. Errors: as of GetPod.
-func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
-	return s.getWhole(ctx, target{Pods, namespace, name})
-}
-
-// GetOwnPod reads a pod's metadata, and whether the pod is Graceless. Errors: as of GetPod.
-func (s *Store) GetOwnPod(ctx context.Context, namespace, name string) (pod *metav1.PartialObjectMetadata, graceless bool, err error) {
-	whole, err := s.GetFullPod(ctx, namespace, name)
-	if err != nil {
-		return nil, false, err
-	}
-	pod = &metav1.PartialObjectMetadata{}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, pod)
-	return pod, Graceless(whole), err
-}
-
-// Graceless reports whether each deletion of a pod is a force delete, because its grace period is 0.
-func Graceless(pod *unstructured.Unstructured) bool {
-	grace, set, _ := unstructured.NestedInt64(pod.Object, "spec", "terminationGracePeriodSeconds")
-	return set && grace == 0
-}
-
-func (s *Store) getWhole(ctx context.Context, t target) (*unstructured.Unstructured, error) {
-	return request(ctx, t, "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return s.Dynamic.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
-	})
-}
-
-// GetMetadata reads the metadata of an object. Errors: as of Get.
-func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
-	return s.getMetadata(ctx, targetOf(ref))
-}
-
-// GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
-func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
-	return s.getMetadata(ctx, target{Pods, namespace, name})
-}
-
-func (s *Store) getMetadata(ctx context.Context, t target) (*metav1.PartialObjectMetadata, error) {
-	return request(ctx, t, "get", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
-	})
-}
-
-// LastWrite returns when idalloc last wrote an object, zero if the server does not record it.
-func LastWrite(fields []metav1.ManagedFieldsEntry) time.Time {
-	for i := range fields {
-		if f := &fields[i]; f.Manager == assignment.FieldManager && f.Operation == metav1.ManagedFieldsOperationUpdate && f.Subresource == "" && f.Time != nil {
-			return f.Time.Time
-		}
-	}
-	return time.Time{}
+// newOwners returns a client that decodes owners as Objects.
+func newOwners(config *rest.Config, client *http.Client) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.NegotiatedSerializer = wire.Negotiated()
+	config.GroupVersion, config.APIPath = nil, "/" // each request sets its own path
+	return rest.UnversionedRESTClientForConfigAndClient(config, client)
 }

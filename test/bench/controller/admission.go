@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -60,7 +60,7 @@ func (b *bench) measureAdmission(ctx context.Context) error {
 // admit creates a pod in a dry run, and reports whether it got a gate.
 func (b *bench) admit(ctx context.Context, ns string) (gated bool, err error) {
 	pod, err := b.client.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "worker-", Labels: map[string]string{store.AssignLabel: store.AssignController}},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "worker-", Labels: map[string]string{receipt.AssignLabel: receipt.ByController}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err == nil && len(pod.Spec.SchedulingGates) > 0, err

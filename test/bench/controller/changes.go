@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // counts is what a watch showed of the counts that pods were told.
@@ -29,7 +29,7 @@ func (c *counts) see(events <-chan watch.Event) {
 			continue
 		}
 		c.mu.Lock()
-		if is := pod.Annotations[store.CountKey]; e.Type == watch.Deleted {
+		if is := pod.Annotations[receipt.CountKey]; e.Type == watch.Deleted {
 			delete(c.of, pod.Name)
 		} else if is != "" && is != c.of[pod.Name] {
 			c.of[pod.Name] = is

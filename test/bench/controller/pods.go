@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 const (
@@ -30,18 +30,18 @@ func template(name string) corev1.PodTemplateSpec {
 		return &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + key + "']"}
 	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, store.AssignLabel: store.AssignController}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, receipt.AssignLabel: receipt.ByController}},
 		Spec: corev1.PodSpec{
-			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: receipt.Gate}},
 			Containers: []corev1.Container{{
 				Name: "main", Image: "none", Env: []corev1.EnvVar{
-					{Name: "IDALLOC_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: field(store.IDKey)}},
-					{Name: "IDALLOC_COUNT", ValueFrom: &corev1.EnvVarSource{FieldRef: field(store.StartCountKey)}},
+					{Name: "IDALLOC_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: field(receipt.IDKey)}},
+					{Name: "IDALLOC_COUNT", ValueFrom: &corev1.EnvVarSource{FieldRef: field(receipt.StartCountKey)}},
 				},
 				VolumeMounts: []corev1.VolumeMount{{Name: "idalloc", MountPath: "/var/run/idalloc", ReadOnly: true}},
 			}},
 			Volumes: []corev1.Volume{{Name: "idalloc", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-				{Path: "id", FieldRef: field(store.IDKey)}, {Path: "count", FieldRef: field(store.CountKey)}, {Path: "identity.json", FieldRef: field(store.IdentityKey)},
+				{Path: "id", FieldRef: field(receipt.IDKey)}, {Path: "count", FieldRef: field(receipt.CountKey)}, {Path: "identity.json", FieldRef: field(receipt.IdentityKey)},
 			}}}}},
 		},
 	}
@@ -56,7 +56,7 @@ func (b *bench) deployment(ctx context.Context, ns, name string, each int32) err
 
 func (b *bench) statefulSet(ctx context.Context, ns, name string, each int32) error {
 	t := template(name)
-	delete(t.Labels, store.AssignLabel)
+	delete(t.Labels, receipt.AssignLabel)
 	_, err := b.client.AppsV1().StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.StatefulSetSpec{
 		Replicas: &each, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: t, PodManagementPolicy: appsv1.ParallelPodManagement,
 	}}, metav1.CreateOptions{})

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -69,7 +70,7 @@ func called(ctx context.Context, program string, environment []string, args ...s
 
 var _ = Describe("the command", func() {
 	var w *workload
-	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
+	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, kinds.Deployment) })
 
 	It("claims from a shell and publishes files", func(ctx SpecContext) {
 		pod := w.idle(ctx, 1)[0].Name
@@ -177,7 +178,7 @@ var _ = Describe("a missing permission", func() {
 		ns, err := env.NewNamespace(ctx, rules...)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(ns.Delete)
-		w := &workload{Namespace: ns, ref: store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: ns.Name, Name: "worker"}}
+		w := &workload{Namespace: ns, ref: kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: ns.Name, Name: "worker"}}
 		pods := w.idle(ctx, 1)
 		// A slot is taken by a pod that was relabelled, so that this one has to wait and watch.
 		if verb == "watch" {

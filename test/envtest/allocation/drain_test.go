@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -39,7 +39,7 @@ var _ = Describe("a drain hook", func() {
 		spec *corev1.PodSpec
 	)
 	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
+		w = newWorkload(ctx, kinds.Deployment)
 		spec = w.podSpec()
 	})
 
@@ -68,7 +68,7 @@ var _ = Describe("a fence hook", func() {
 		before map[int]string
 	)
 	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment, suite.StrictRules()...)
+		w = newWorkload(ctx, kinds.Deployment, suite.StrictRules()...)
 		fenced = filepath.Join(GinkgoT().TempDir(), "fenced")
 		spec := w.sidecarSpec()
 		watcher := &spec.InitContainers[0]

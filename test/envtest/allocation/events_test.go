@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -54,7 +54,7 @@ func (w *workload) told(ctx context.Context) []corev1.Event {
 var _ = Describe("Events", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
+		w = newWorkload(ctx, kinds.Deployment)
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		w.settled(ctx, 3)
 	})

@@ -7,13 +7,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
 var _ = Describe("a Deployment's pods", func() {
 	var w *workload
-	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
+	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, kinds.Deployment) })
 
 	It("claim an id each, ten at once", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 10, w.podSpec()))).To(Succeed())

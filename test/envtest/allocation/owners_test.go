@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -36,7 +36,7 @@ func (w *workload) complete(ctx context.Context, completions int32) {
 
 var _ = Describe("an owner that is a Job", func() {
 	It("lets seven pods go through three ids", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Job)
+		w := newWorkload(ctx, kinds.Job)
 		job := suite.Job("worker", 3, w.jobSpec(`test $id -lt 3`))
 		completions, none := int32(7), int32(0)
 		job.Spec.Completions, job.Spec.BackoffLimit = &completions, &none

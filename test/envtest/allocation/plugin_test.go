@@ -14,7 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -37,7 +37,7 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 	)
 	BeforeAll(func(ctx SpecContext) {
 		dir = plugins(ctx)
-		w = newWorkload(ctx, store.Deployment)
+		w = newWorkload(ctx, kinds.Deployment)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.podSpec()), suite.StatefulSet("plain", 1, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))))).To(Succeed())
 		w.settled(ctx, 2)
 	})

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // verify runs the command on the owner as the administrator.
@@ -52,7 +52,7 @@ var _ = Describe("verify", func() {
 	// Nothing runs in the pods: init claims once for each, and no process repairs what the spec breaks.
 	var w *workload
 	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
+		w = newWorkload(ctx, kinds.Deployment)
 		for _, pod := range w.idle(ctx, 2) {
 			Expect(w.idalloc(ctx, pod.Name, "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
 		}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -31,7 +32,7 @@ import (
 // workload is a spec's namespace with one owner in it.
 type workload struct {
 	*suite.Namespace
-	ref   store.Ref
+	ref   kinds.Ref
 	store *store.Store
 	probe string // directory of the programs' logs
 }
@@ -42,7 +43,7 @@ func newWorkload(ctx SpecContext, kind string, rules ...rbacv1.PolicyRule) *work
 	ns, err := env.NewNamespace(ctx, rules...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
-	ref, err := store.ParseRef(kind+"/worker", ns.Name)
+	ref, err := kinds.ParseRef(kind+"/worker", ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	s, err := store.New(env.ControlPlane.Config(), clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())
@@ -90,7 +91,7 @@ func (w *workload) sidecarSpec() *corev1.PodSpec {
 // owner reads the owner.
 func (w *workload) owner(ctx context.Context) store.Owner {
 	GinkgoHelper()
-	owner, err := w.store.Get(ctx, w.ref)
+	owner, err := w.store.GetOwner(ctx, w.ref)
 	Expect(err).NotTo(HaveOccurred())
 	return owner
 }
@@ -170,7 +171,7 @@ func (w *workload) settled(ctx SpecContext, n int) map[int]string {
 			held[id.ID] = name
 		}
 		g.Expect(slices.Sorted(maps.Keys(held))).To(Equal(ids(n)))
-		owner, err := w.store.Get(ctx, w.ref)
+		owner, err := w.store.GetOwner(ctx, w.ref)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(owner.Record.Problems).To(BeEmpty())
 		slots := map[int]string(owner.Record.State.Slots)
@@ -242,7 +243,7 @@ func (w *workload) checkOverlap() {
 
 // dump shows what there is to see when a spec failed.
 func (w *workload) dump(ctx context.Context) {
-	if owner, err := w.store.Get(ctx, w.ref); err == nil {
+	if owner, err := w.store.GetOwner(ctx, w.ref); err == nil {
 		GinkgoWriter.Printf("owner: count %d, annotations %v\n", owner.Count, owner.Annotations)
 	}
 	pods, err := w.Pods(ctx, w.ref.Name)

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -112,14 +112,14 @@ func lives(pid int) bool {
 var _ = Describe("idalloc run", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
+		w = newWorkload(ctx, kinds.Deployment)
 		DeferCleanup(os.RemoveAll, w.scratch())
 	})
 
 	It("starts the command under an id, and again with a new count", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.wrapSpec(works)))).To(Succeed())
 		three := w.running(ctx, 3)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
+		Expect(w.Scale(ctx, kinds.Deployment, "worker", 5)).To(Succeed())
 		five := w.running(ctx, 5)
 		for id, before := range three {
 			Expect(five[id].Pod).To(Equal(before.Pod))

@@ -22,28 +22,31 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/kubeevent"
+	"github.com/idalloc/idalloc/pkg/allocator/store/request"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // class is an error as idalloc tells errors apart.
 func class(err error) string {
-	var forbidden *store.ForbiddenError
+	var forbidden *request.ForbiddenError
 	var answer apierrors.APIStatus
 	switch {
 	case err == nil:
 		return "no error"
 	case errors.As(err, &forbidden):
 		return "forbidden: " + forbidden.Verb + " " + forbidden.Resource
-	case errors.Is(err, store.ErrNotKept):
+	case errors.Is(err, request.ErrNotKept):
 		return "not kept"
-	case errors.Is(err, store.ErrConflict):
+	case errors.Is(err, request.ErrConflict):
 		return "conflict"
-	case errors.Is(err, store.ErrAmbiguous):
+	case errors.Is(err, request.ErrAmbiguous):
 		return "ambiguous"
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, request.ErrGone):
 		return "gone"
-	case errors.Is(err, store.ErrNoAnswer):
+	case errors.Is(err, request.ErrNoAnswer):
 		return "no answer"
 	case errors.As(err, &answer):
 		return string(answer.Status().Reason)
@@ -101,7 +104,7 @@ func (g *generator) propose() step {
 	return stepf(func(ctx context.Context, s *side) error {
 		key := resource + "/" + name
 		if readFirst {
-			o, err := s.store.Get(ctx, s.ref(resource, name))
+			o, err := s.store.GetOwner(ctx, s.ref(resource, name))
 			s.owned(key, o, err)
 		}
 		from, ok := last(s.owners[key], back)
@@ -167,7 +170,7 @@ func (g *generator) lease() step {
 		if !ok {
 			return nil
 		}
-		l = store.Lease{ID: id, Version: l.Version, Lasts: 20 * time.Second}
+		l = slotlease.Lease{ID: id, Version: l.Version, Lasts: 20 * time.Second}
 		if next.State == receipt.Locks {
 			next.Share.ID = id
 			l.Holder, l.Pod, l.Receipt, l.Renewed = next.UID, "p", next, s.clock.Now()
@@ -178,7 +181,7 @@ func (g *generator) lease() step {
 	}, "Lease of slot %d (%s) as it was %d looks ago, read before: %t", id, next.Encode(), back, readFirst)
 }
 
-func (s *side) leaseRead(id int, l store.Lease, err error) {
+func (s *side) leaseRead(id int, l slotlease.Lease, err error) {
 	if err == nil {
 		s.leases[id] = append(s.leases[id], l)
 	}
@@ -198,7 +201,7 @@ func (g *generator) production() step {
 	options := metav1.ListOptions{LabelSelector: pick(g, "app=worker", assignment.HoldersSelector("Deployment/a"), ""), FieldSelector: pick(g, store.LivePods, "")}
 	requests := map[string]func(ctx context.Context, s *side) error{
 		"Get": func(ctx context.Context, s *side) error {
-			o, err := s.store.Get(ctx, s.ref(resource, name))
+			o, err := s.store.GetOwner(ctx, s.ref(resource, name))
 			s.owned(resource+"/"+name, o, err)
 			return nil
 		},
@@ -218,7 +221,7 @@ func (g *generator) production() step {
 			return s.errored(err)
 		},
 		"EachLease": func(ctx context.Context, s *side) error {
-			return s.errored(s.store.EachLease(ctx, s.ref(deployments, "a"), func() {}, func(l store.Lease) {
+			return s.errored(s.store.EachLease(ctx, s.ref(deployments, "a"), func() {}, func(l slotlease.Lease) {
 				s.notef("Lease of slot %d: holder %q, locks %+v", l.ID, l.Holder, l.Receipt)
 			}))
 		},
@@ -253,8 +256,8 @@ func (g *generator) production() step {
 		"Tell": func(ctx context.Context, s *side) error {
 			s.clock.Step(time.Minute) // each Event has a name of its own
 			owner := store.Owner{Ref: s.ref(resource, name)}
-			return s.errored(s.store.Tell(ctx, store.KubeEvent{
-				About: owner.About(), Namespace: s.namespace, Reporter: pod, Type: store.EventWarning, Reason: "Reason", Message: "message",
+			return s.errored(s.store.Tell(ctx, kubeevent.Event{
+				About: owner.About(), Namespace: s.namespace, Reporter: pod, Type: kubeevent.Warning, Reason: "Reason", Message: "message",
 			}))
 		},
 	}

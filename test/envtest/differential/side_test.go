@@ -18,7 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
@@ -48,12 +50,12 @@ const (
 )
 
 // ref returns the owner of a resource and a name.
-func (s *side) ref(resource, name string) store.Ref {
-	kinds := map[string]store.Ref{
-		deployments: {APIVersion: "apps/v1", Kind: store.Deployment}, statefulSets: {APIVersion: "apps/v1", Kind: store.StatefulSet},
-		replicaSets: {APIVersion: "apps/v1", Kind: store.ReplicaSet}, jobs: {APIVersion: "batch/v1", Kind: store.Job},
+func (s *side) ref(resource, name string) kinds.Ref {
+	of := map[string]kinds.Ref{
+		deployments: {APIVersion: "apps/v1", Kind: kinds.Deployment}, statefulSets: {APIVersion: "apps/v1", Kind: kinds.StatefulSet},
+		replicaSets: {APIVersion: "apps/v1", Kind: kinds.ReplicaSet}, jobs: {APIVersion: "batch/v1", Kind: kinds.Job},
 	}
-	r := kinds[resource]
+	r := of[resource]
 	r.Namespace, r.Name = s.namespace, name
 	return r
 }
@@ -76,7 +78,7 @@ type side struct {
 
 	owners map[string][]store.Owner
 	pods   map[string][]*metav1.PartialObjectMetadata
-	leases map[int][]store.Lease
+	leases map[int][]slotlease.Lease
 }
 
 // begin is the time of both sides' clocks.
@@ -87,7 +89,7 @@ func newSide(ctx context.Context, config *rest.Config, namespace string) (*side,
 	s := &side{
 		namespace: namespace, host: config.Host, clock: clocktesting.NewFakeClock(begin()), ctx: ctx,
 		versions: map[string][]object{}, uids: map[string]string{}, watches: map[string]*watched{},
-		owners: map[string][]store.Owner{}, pods: map[string][]*metav1.PartialObjectMetadata{}, leases: map[int][]store.Lease{},
+		owners: map[string][]store.Owner{}, pods: map[string][]*metav1.PartialObjectMetadata{}, leases: map[int][]slotlease.Lease{},
 	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -82,9 +82,9 @@ func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace
 
 // Scale sets the replicas.
 func (w *Workload) Scale(ctx context.Context, replicas int32) error {
-	kind := store.Deployment
+	kind := kinds.Deployment
 	if w.ordinals {
-		kind = store.StatefulSet
+		kind = kinds.StatefulSet
 	}
 	return w.namespace.Scale(ctx, kind, w.Name, replicas)
 }

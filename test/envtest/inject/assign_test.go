@@ -161,14 +161,14 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		lock := receipt.Receipt{UID: string(meta.UID), Owner: "ReplicaSet/worker", State: receipt.Locks, Write: "1"}
 		begun := lock
 		begun.Begun, begun.Write = true, "2"
-		_, err = s.Dry().Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.StartCountKey: "1", store.IdentityKey: "{}"}, true)
+		_, err = s.Dry().Begin(ctx, meta, begun, map[string]string{receipt.IDKey: "0", receipt.CountKey: "1", receipt.StartCountKey: "1", receipt.IdentityKey: "{}"}, true)
 		Expect(err).NotTo(HaveOccurred())
 		meta, err = s.Take(ctx, meta, lock) // so the dry run changed nothing
 		Expect(err).NotTo(HaveOccurred())
-		_, err = s.Begin(ctx, meta, begun, map[string]string{store.IDKey: "0", store.CountKey: "1", store.StartCountKey: "1", store.IdentityKey: "{}"}, true)
+		_, err = s.Begin(ctx, meta, begun, map[string]string{receipt.IDKey: "0", receipt.CountKey: "1", receipt.StartCountKey: "1", receipt.IdentityKey: "{}"}, true)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})).To(And(
-			HaveField("Spec.SchedulingGates", BeEmpty()), HaveField("Annotations", HaveKeyWithValue(store.IDKey, "0")),
+			HaveField("Spec.SchedulingGates", BeEmpty()), HaveField("Annotations", HaveKeyWithValue(receipt.IDKey, "0")),
 			HaveField("Labels", HaveKeyWithValue(receipt.IDLabel, "0"))))
 
 		bind := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}

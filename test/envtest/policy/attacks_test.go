@@ -17,7 +17,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -262,8 +261,8 @@ var _ = Describe("a thief of a token", Ordered, ContinueOnFailure, func() {
 		scales, autoscaler := s.account(ctx, "thief-of-autoscaler", append(rules, rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, Verbs: []string{"scale"}})...)
 		agents, agent := s.agent(ctx, "thief-of-agent", rules...)
 		gated := suite.Pod("gated", suite.PodSpec(idle()))
-		gated.Labels[store.AssignLabel], gated.OwnerReferences = store.AssignController, s.controlled()
-		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: store.Gate}}
+		gated.Labels[receipt.AssignLabel], gated.OwnerReferences = receipt.ByController, s.controlled()
+		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: receipt.Gate}}
 		Expect(s.ns.Create(ctx, gated)).To(Succeed())
 		waits := somePods(ctx, s.ns, "gated", 1)[0]
 		config, err := env.ControlPlane.AddUser("editor")

@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 var _ = Describe("an autoscaler", Ordered, func() {
@@ -71,7 +71,7 @@ var _ = Describe("an autoscaler", Ordered, func() {
 
 	It("may write the Lease that its Role names, and no other and no large one", func(ctx SpecContext) {
 		const name = "idalloc-autoscaler-deployment.deployment"
-		own := rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{name}, Verbs: []string{"get", updateVerb}}
+		own := rbacv1.PolicyRule{APIGroups: []string{slotlease.Resource.Group}, Resources: []string{"leases"}, ResourceNames: []string{name}, Verbs: []string{"get", updateVerb}}
 		_, leads := s.account(ctx, "leads", scale, leases("create"), own)
 		lease := func(by ...func(*unstructured.Unstructured)) request {
 			o := other()

@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/specs"
 )
@@ -119,7 +119,7 @@ var _ = Describe("the kustomize component", func() {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(ready).To(HaveLen(2))
 			}).WithContext(ctx).Should(Succeed())
-			ref, err := store.ParseRef("deployment/our-"+name, ns.Name)
+			ref, err := kinds.ParseRef("deployment/our-"+name, ns.Name)
 			Expect(err).NotTo(HaveOccurred())
 			owner, err := (&workload{Namespace: ns, ref: ref}).owner(ctx)
 			Expect(err).NotTo(HaveOccurred())

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
 // changes are what a spec does with a Lease before it is sent.
@@ -45,7 +45,7 @@ func cleared(o *unstructured.Unstructured) {
 func (s *scene) lease(pod corev1.Pod, by ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	const owner = "Deployment/deployment"
 	text := receipt.Receipt{UID: string(pod.UID), Owner: owner, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: receipt.Draw(), Strict: true}.Encode()
-	o := &unstructured.Unstructured{Object: object("coordination.k8s.io/v1", "Lease", store.LeaseName(owner, 3), map[string]any{
+	o := &unstructured.Unstructured{Object: object("coordination.k8s.io/v1", "Lease", slotlease.Name(owner, 3), map[string]any{
 		"holderIdentity": pod.Name + "/" + string(pod.UID), "leaseDurationSeconds": int64(40), "renewTime": "2026-01-02T03:04:05.000000Z",
 	})}
 	o.SetLabels(map[string]string{receipt.OwnerLabel: "deployment.deployment", receipt.IDLabel: "3"})
@@ -72,13 +72,13 @@ func owned(uid types.UID) func(*unstructured.Unstructured) {
 
 // creates sends a Lease that does not exist.
 func creates(o *unstructured.Unstructured) request {
-	return func(ctx context.Context, a actor) error { return a.create(ctx, store.Leases, o.Object) }
+	return func(ctx context.Context, a actor) error { return a.create(ctx, slotlease.Resource, o.Object) }
 }
 
 // replaces sends one in place of that which exists.
 func replaces(o *unstructured.Unstructured) request {
 	return func(ctx context.Context, a actor) error {
-		return a.replace(ctx, store.Leases, o.GetName(), func(existing *unstructured.Unstructured) {
+		return a.replace(ctx, slotlease.Resource, o.GetName(), func(existing *unstructured.Unstructured) {
 			version := existing.GetResourceVersion()
 			existing.Object = o.DeepCopy().Object
 			existing.SetResourceVersion(version)
@@ -88,7 +88,7 @@ func replaces(o *unstructured.Unstructured) request {
 
 // deletes removes one.
 func deletes(o *unstructured.Unstructured) request {
-	return removes(store.Leases, o.GetName())
+	return removes(slotlease.Resource, o.GetName())
 }
 
 var _ = Describe("a marked account, on Leases,", Ordered, func() {
@@ -101,7 +101,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 	// stored has an administrator write a Lease, which is there until the end of the spec.
 	stored := func(ctx context.Context, o *unstructured.Unstructured) {
 		GinkgoHelper()
-		client := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic.Resource(store.Leases).Namespace(s.ns.Name)
+		client := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic.Resource(slotlease.Resource).Namespace(s.ns.Name)
 		_, err := client.Create(ctx, o, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx SpecContext) {
@@ -203,13 +203,13 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 		s.refused(ctx, s.marked, replaces(s.lease(s.own, func(o *unstructured.Unstructured) { o.SetLabels(nil) })), "do not fit the name")
 		s.refused(ctx, s.marked, creates(other()), "may only write Leases of its own workload, and not leases leader")
 		stored(ctx, other())
-		s.refused(ctx, s.marked, removes(store.Leases, "leader"), "and not leases leader")
+		s.refused(ctx, s.marked, removes(slotlease.Resource, "leader"), "and not leases leader")
 	})
 
 	It("may write Leases that are not of idalloc if its Role does not permit to update all", func(ctx SpecContext) {
 		const account = "leader"
 		_, a := s.account(ctx, account, mark(), leases("create"),
-			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{account}, Verbs: []string{"get", updateVerb}})
+			rbacv1.PolicyRule{APIGroups: []string{slotlease.Resource.Group}, Resources: []string{"leases"}, ResourceNames: []string{account}, Verbs: []string{"get", updateVerb}})
 		Expect(creates(other())(ctx, a)).To(Succeed())
 		stored(ctx, other())
 		Expect(replaces(other())(ctx, a)).To(Succeed())
@@ -218,7 +218,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 })
 
 func leases(verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{store.Leases.Resource}, Verbs: verbs}
+	return rbacv1.PolicyRule{APIGroups: []string{slotlease.Resource.Group}, Resources: []string{slotlease.Resource.Resource}, Verbs: verbs}
 }
 
 // other is a Lease that another client keeps.

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 )
 
@@ -72,8 +72,8 @@ func (w *workload) held(ctx context.Context, n int) assignment.Slots {
 
 var _ = Describe("strict mode under the policy", func() {
 	It("holds, gives and takes Leases, which outlive their workload", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment, "--fence-after=3s")
-		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
+		w := newWorkload(ctx, kinds.Deployment, "--fence-after=3s")
+		Expect(w.Scale(ctx, kinds.Deployment, "worker", 2)).To(Succeed())
 		before := w.held(ctx, 2)
 
 		By("a pod that ends: its successor need not wait")

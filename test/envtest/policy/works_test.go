@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/specs"
@@ -28,7 +29,7 @@ import (
 // have flags of strict mode.
 type workload struct {
 	*suite.Namespace
-	ref store.Ref
+	ref kinds.Ref
 }
 
 // newWorkload makes an owner without pods, and waits until the policy limits its account. Scale starts the pods.
@@ -36,7 +37,7 @@ func newWorkload(ctx context.Context, kind string, flags ...string) *workload {
 	GinkgoHelper()
 	rules := specs.Manifest[*rbacv1.Role]("config/base/role.yaml").Rules
 	rules[0].Resources = []string{strings.ToLower(kind) + "s"}
-	if kind == store.Job {
+	if kind == kinds.Job {
 		rules[0].APIGroups = []string{"batch"}
 	}
 	if len(flags) > 0 {
@@ -45,18 +46,18 @@ func newWorkload(ctx context.Context, kind string, flags ...string) *workload {
 	ns, err := env.NewNamespace(ctx, rules...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
-	ref, err := store.ParseRef(kind+"/worker", ns.Name)
+	ref, err := kinds.ParseRef(kind+"/worker", ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	w := &workload{Namespace: ns, ref: ref}
 	spec := podSpec(flags...)
 	switch kind {
-	case store.Deployment:
+	case kinds.Deployment:
 		Expect(ns.Create(ctx, suite.Deployment("worker", 0, spec))).To(Succeed())
-	case store.StatefulSet:
+	case kinds.StatefulSet:
 		Expect(ns.Create(ctx, suite.StatefulSet("worker", 0, spec))).To(Succeed())
-	case store.ReplicaSet:
+	case kinds.ReplicaSet:
 		Expect(ns.Create(ctx, suite.ReplicaSet("worker", 0, spec))).To(Succeed())
-	case store.Job:
+	case kinds.Job:
 		job := suite.Job("worker", 0, spec)
 		job.Spec.Completions = new(int32(4))
 		Expect(ns.Create(ctx, job)).To(Succeed())
@@ -79,7 +80,7 @@ func (w *workload) owner(ctx context.Context) (store.Owner, error) {
 	if err != nil {
 		return store.Owner{}, err
 	}
-	return s.Get(ctx, w.ref)
+	return s.GetOwner(ctx, w.ref)
 }
 
 // settled waits until n pods are Ready, there are no others, and a map that can be read has an id for each.
@@ -124,16 +125,16 @@ var _ = Describe("idalloc under the policy", func() {
 		Expect(w.Scale(ctx, kind, "worker", 2)).To(Succeed())
 		w.settled(ctx, 2)
 	},
-		Entry("for a StatefulSet", store.StatefulSet, SpecTimeout(patience)),
-		Entry("for a ReplicaSet", store.ReplicaSet, SpecTimeout(patience)),
-		Entry("for a Job", store.Job, SpecTimeout(patience)),
+		Entry("for a StatefulSet", kinds.StatefulSet, SpecTimeout(patience)),
+		Entry("for a ReplicaSet", kinds.ReplicaSet, SpecTimeout(patience)),
+		Entry("for a Job", kinds.Job, SpecTimeout(patience)),
 	)
 
 	It("claims, follows a scale, restores, hands over, and is tidied by a person", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
+		w := newWorkload(ctx, kinds.Deployment)
+		Expect(w.Scale(ctx, kinds.Deployment, "worker", 2)).To(Succeed())
 		w.settled(ctx, 2)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
+		Expect(w.Scale(ctx, kinds.Deployment, "worker", 3)).To(Succeed())
 		before := w.settled(ctx, 3)
 
 		By("damage, which holders repair")
@@ -149,7 +150,7 @@ var _ = Describe("idalloc under the policy", func() {
 		}).WithContext(ctx).Should(Succeed())
 
 		By("no pods any more, and damage that a person repairs")
-		Expect(w.Scale(ctx, store.Deployment, "worker", 0)).To(Succeed())
+		Expect(w.Scale(ctx, kinds.Deployment, "worker", 0)).To(Succeed())
 		somePods(ctx, w.Namespace, "worker", 0)
 		w.damage(ctx)
 		Expect(w.gc(ctx)).To(ContainSubstring("restored"))

@@ -22,8 +22,8 @@ import (
 
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/specs"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -76,8 +76,8 @@ func numbered(ctx context.Context, ns *suite.Namespace, n int, version string) m
 		for _, pod := range all {
 			g.Expect(suite.Ready(&pod)).To(BeTrue(), pod.Name)
 			g.Expect(pod.Annotations["version"]).To(Equal(version))
-			g.Expect(pod.Annotations).To(HaveKeyWithValue(store.CountKey, strconv.Itoa(n)))
-			ids[pod.Annotations[store.IDKey]] = pod.Name
+			g.Expect(pod.Annotations).To(HaveKeyWithValue(receipt.CountKey, strconv.Itoa(n)))
+			ids[pod.Annotations[receipt.IDKey]] = pod.Name
 		}
 		for id := range n {
 			g.Expect(ids).To(HaveKey(strconv.Itoa(id)))
@@ -144,7 +144,7 @@ func lives(ctx context.Context, text string) {
 	before := numbered(ctx, ns, 3, "")
 	said(ctx, ns, before, 3)
 	By("a scale")
-	Expect(ns.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
+	Expect(ns.Scale(ctx, kinds.Deployment, "worker", 4)).To(Succeed())
 	after := numbered(ctx, ns, 4, "")
 	for id, pod := range before {
 		Expect(after).To(HaveKeyWithValue(id, pod))
@@ -215,7 +215,7 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		d.Annotations = map[string]string{assignment.PartitionCountKey: "8"}
 		Expect(ns.Create(ctx, d)).To(Succeed())
 		for _, n := range []int{2, 3} {
-			Expect(ns.Scale(ctx, store.Deployment, "worker", int32(n))).To(Succeed())
+			Expect(ns.Scale(ctx, kinds.Deployment, "worker", int32(n))).To(Succeed())
 			Eventually(func(g Gomega, ctx context.Context) {
 				table := prints(ctx, env.Binary, "get", "Deployment/worker", "-n", ns.Name, "--partitions")
 				owned := map[string]bool{}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -50,6 +50,8 @@ func (j *Judge) checkEnvironment(p *world.Process) {
 		j.reportf(shown, "%s begins without an id", p.ID)
 	case p.File != nil && p.File.ID != p.Environment.ID:
 		j.reportf(shown, "%s has id %d in its environment and %d in its files", p.ID, p.Environment.ID, p.File.ID)
+	case p.File != nil && p.File.Number != p.Environment.Number:
+		j.reportf(shown, "%s has number %d in its environment and %d in its files", p.ID, p.Environment.Number, p.File.Number)
 	}
 }
 
@@ -86,7 +88,7 @@ func (j *Judge) mayHave(v *server.Version, id int) bool {
 	case !j.w.Profile.HasOrdinals():
 		return true
 	case j.w.Profile.Indexed:
-		return object.Annotation(v.Object, store.CompletionIndexLabel) == strconv.Itoa(id)
+		return object.Annotation(v.Object, kinds.CompletionIndexLabel) == strconv.Itoa(id)
 	}
 	return strings.HasSuffix(v.Name, "-"+strconv.Itoa(id))
 }
@@ -149,12 +151,12 @@ func (g *progress) gated(v *server.Version) map[string]time.Duration {
 	switch {
 	case named && (id >= n || len(g.judge.lockers(id)) > 1 || len(g.judge.lockers(id)) == 1 && own.State != receipt.Locks):
 	case named:
-		out[fmt.Sprintf("is named for slot %d and stays behind its gate", id)] = opens
+		out[fmt.Sprintf("is named for slot %d and stays behind its gate", id)] = opens + g.w.Profile.ReuseAfter
 	case g.isBehind(v):
 	default:
 		for _, id := range g.free(n) {
 			if g.judge.mayHave(v, id) {
-				out[fmt.Sprintf("is behind its gate while slot %d is free", id)] = opens
+				out[fmt.Sprintf("is behind its gate while slot %d is free", id)] = opens + g.w.Profile.ReuseAfter
 			}
 		}
 	}

@@ -124,6 +124,16 @@ func (j *Judge) Look() {
 			}
 		}
 		now[id] = append(now[id], p)
+		if b.Number == 0 {
+			continue
+		}
+		machine := thing{b.Owner, -b.Number} // no id is negative
+		for _, other := range now[machine] {
+			if !j.excusedNow("number", machine, p, other) {
+				j.reportf(exclusion, "number %d: %s and %s", b.Number, other.ID, p.ID)
+			}
+		}
+		now[machine] = append(now[machine], p)
 	}
 	j.lookAtPartitions()
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -233,7 +233,7 @@ func (g *progress) lockedBeside(id int, p *world.Process) bool {
 
 // leasedBy returns the name of another pod that has the Lease of the slot, in strict mode. It is empty if there is none.
 func (g *progress) leasedBy(id int, p *world.Process) string {
-	lease := g.w.Server.Get(object.Leases, store.LeaseName(object.KindOf(g.w.Profile.Resource).Name+"/"+world.OwnerName, id))
+	lease := g.w.Server.Get(object.Leases, slotlease.Name(object.KindOf(g.w.Profile.Resource).Name+"/"+world.OwnerName, id))
 	if p.FenceAfter == 0 || lease == nil {
 		return ""
 	}

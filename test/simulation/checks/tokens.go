@@ -33,7 +33,7 @@ func (j *Judge) checkToken(what string, of thing, last map[thing]heldBy, p *worl
 	case !known:
 	case same && now < before.token:
 		j.reportf(token, "%s %d: the token of %s fell from %d to %d", what, of.number, p.ID, before.token, now)
-	case !same && now <= before.token && !j.excused(p, before.p) && !(used && j.shared(what, of, p, before.p)):
+	case !same && now <= before.token && !j.excused(p, before.p) && (!used || !j.shared(what, of, p, before.p)):
 		j.reportf(token, "%s %d: %s has %d, and before it %s had %d", what, of.number, p.ID, now, before.p.ID, before.token)
 	}
 	j.users[now] = p.UID

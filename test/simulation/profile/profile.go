@@ -52,6 +52,8 @@ type Profile struct {
 	Controllers        int           // how many of idalloc-controller run
 	Elects             bool          // they elect one that acts
 	By                 [2]string     // who locks for the pods of even and of odd templates: the value of their label, empty for peers
+	FirstNumbers       [2]string     // the first machine numbers for which the pods of even and of odd templates ask, empty for none
+	ReuseAfter         time.Duration // how long the id of a pod that has ended rests
 	Budget             bool          // a budget lets one pod at a time be unavailable
 }
 
@@ -139,6 +141,12 @@ func DrawControlled(d *dice.Dice) Profile {
 		p.Unavailable = d.Between(0, 1)
 	}
 	p.Budget = d.Chance(0.25)
+	if d = dice.Derive(d.Next(), "numbers"); p.Has(gated) && d.Chance(0.6) {
+		p.FirstNumbers = dice.Pick(d, [][2]string{{"1024", "1024"}, {"1024", "1025"}, {"1025", "1024"}, {"3", "1"}, {"", "7"}})
+	}
+	if p.By == [2]string{gated, gated} && d.Chance(0.3) {
+		p.ReuseAfter = d.Span(time.Second, 8*time.Second)
+	}
 	return p
 }
 

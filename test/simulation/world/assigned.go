@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	k8sclock "k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
@@ -92,12 +92,12 @@ func (w *World) controllersDown() bool {
 
 // IsAssigned reports whether the controller takes for a pod.
 func IsAssigned(o object.Object) bool {
-	return object.Text(o, object.Metadata, labels, store.AssignLabel) == store.AssignController
+	return object.Text(o, object.Metadata, labels, receipt.AssignLabel) == receipt.ByController
 }
 
 // IsAgent reports whether the controller plans for a pod whose process takes for itself.
 func IsAgent(o object.Object) bool {
-	return object.Text(o, object.Metadata, labels, store.AssignLabel) == receipt.ByAgent
+	return object.Text(o, object.Metadata, labels, receipt.AssignLabel) == receipt.ByAgent
 }
 
 // forbids says what the Role of an agent's account does not permit: it has pods, and Leases, and nothing else.
@@ -113,15 +113,19 @@ func (w *World) forbids(r *server.Request) bool {
 func (w *World) SetTemplate(o object.Object, version int) {
 	object.Need(o, "spec", "template")["version"] = int64(version)
 	in := object.Need(o, "spec", "template", object.Metadata, labels)
-	if delete(in, store.AssignLabel); w.Profile.By[version%2] != "" {
-		in[store.AssignLabel] = w.Profile.By[version%2]
+	if delete(in, receipt.AssignLabel); w.Profile.By[version%2] != "" {
+		in[receipt.AssignLabel] = w.Profile.By[version%2]
+	}
+	object.Need(o, "spec", "template", object.Metadata)["annotations"] = object.Object{}
+	if first := w.Profile.FirstNumbers[version%2]; first != "" {
+		object.Need(o, "spec", "template", object.Metadata, "annotations")[assignment.FirstNumberKey] = first
 	}
 }
 
 // Gate is the admission policy: a new pod that the controller takes for has the gate.
 func Gate(pod object.Object) {
 	if IsAssigned(pod) {
-		object.Need(pod, "spec")["schedulingGates"] = []any{object.Object{"name": store.Gate}}
+		object.Need(pod, "spec")["schedulingGates"] = []any{object.Object{"name": receipt.Gate}}
 	}
 }
 
@@ -153,7 +157,7 @@ func (w *World) lets(pod *server.Version) bool {
 
 // isToldAgain reports whether what the pod's program reads changed since the kubelet heard of the pod last.
 func (k *kubeletPod) isToldAgain(o object.Object) bool {
-	return IsAssigned(o) && !object.Terminating(o) && object.Annotation(o, store.IdentityKey) != object.Annotation(k.known, store.IdentityKey)
+	return IsAssigned(o) && !object.Terminating(o) && object.Annotation(o, receipt.IdentityKey) != object.Annotation(k.known, receipt.IdentityKey)
 }
 
 // read brings what the kubelet gives the program of an assigned pod up to date: the environment before it starts, the files always.
@@ -162,7 +166,7 @@ func (p *Process) read(pod object.Object) {
 		return
 	}
 	file := &identity.Identity{}
-	if file.UnmarshalJSON([]byte(object.Annotation(pod, store.IdentityKey))) != nil {
+	if file.UnmarshalJSON([]byte(object.Annotation(pod, receipt.IdentityKey))) != nil {
 		file = nil
 	}
 	if p.File = file; !p.Launched {
@@ -172,20 +176,21 @@ func (p *Process) read(pod object.Object) {
 	if p.working != nil && file != nil && *file != *p.working {
 		p.w.Step("heard", p.ID, strconv.Itoa(file.ID), strconv.Itoa(file.Count), strconv.FormatInt(file.Token, 10))
 		next := *file
-		next.ID = p.Environment.ID
+		next.ID, next.Number = p.Environment.ID, p.Environment.Number
 		p.working = &next
 		p.w.Witness.Look()
 	}
 }
 
-// environment is the identity with which a container starts: its id is that of the variable. It is nil if that is empty.
+// environment is the identity with which a container starts: its id and its number are those of the variables. It is nil if that is empty.
 func (p *Process) environment(pod object.Object) *identity.Identity {
-	id, err := strconv.Atoi(object.Annotation(pod, store.IDKey))
+	id, err := strconv.Atoi(object.Annotation(pod, receipt.IDKey))
 	if err != nil || p.File == nil {
 		return nil
 	}
 	out := *p.File
 	out.ID = id
+	out.Number, _ = strconv.Atoi(object.Annotation(pod, receipt.NumberKey))
 	return &out
 }
 

@@ -40,6 +40,9 @@ func (w *World) CreateOwner(count, template int) {
 	}
 	o := object.Object{object.Metadata: object.Object{"name": OwnerName, labels: object.Clone(app)}, "spec": spec}
 	w.SetTemplate(o, template)
+	if after := w.Profile.ReuseAfter; after > 0 {
+		object.SetText(o, "annotations", assignment.ReuseKey, after.String())
+	}
 	w.Server.Put(k, o, server.Writer{Manager: "kubectl-create"})
 	w.WantPartitions(w.Profile.Partitions)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -92,8 +92,8 @@ func (w *World) createRevision(d *server.Version, revision int) {
 		},
 	}
 	w.SetTemplate(o, Template(d.Object))
-	if by := object.Text(d.Object, "spec", "template", object.Metadata, labels, store.AssignLabel); by != "" {
-		object.SetText(o, labels, store.AssignLabel, by)
+	if by := object.Text(d.Object, "spec", "template", object.Metadata, labels, receipt.AssignLabel); by != "" {
+		object.SetText(o, labels, receipt.AssignLabel, by)
 	}
 	copyAnnotations(o, d.Object, strconv.Itoa(revision))
 	w.Server.Put(k, o, server.Writer{Manager: ControllerManager})

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -83,7 +83,7 @@ func (w *World) missing(active []*server.Version, n int) []string {
 	}
 	has := map[string]bool{}
 	for _, pod := range active {
-		has[object.Annotation(pod.Object, store.CompletionIndexLabel)] = true
+		has[object.Annotation(pod.Object, kinds.CompletionIndexLabel)] = true
 	}
 	var out []string
 	for i := 0; len(out) < n; i++ { // after a scale-down the pods with the highest indexes need not be those that went
@@ -130,9 +130,9 @@ func (w *World) createPod(v *server.Version, podName, index string) {
 	if v.Kind.Resource == object.StatefulSets {
 		podLabels["controller-revision-hash"] = strconv.Itoa(Template(v.Object))
 	}
-	annotations := object.Object{}
+	annotations := maps.Clone(object.At(v.Object, "spec", "template", object.Metadata, "annotations"))
 	if index != "" {
-		podLabels[store.CompletionIndexLabel], annotations[store.CompletionIndexLabel] = index, index
+		podLabels[kinds.CompletionIndexLabel], annotations[kinds.CompletionIndexLabel] = index, index
 	}
 	pod := object.Object{
 		object.Metadata: object.Object{"name": podName, labels: podLabels, "annotations": annotations, "ownerReferences": object.ControlledBy(v.Kind, v.Object)},

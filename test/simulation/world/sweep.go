@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/test/simulation/object"
@@ -19,7 +20,7 @@ func (p *Process) sweep(ctx context.Context) {
 		panic("simulation: " + err.Error())
 	}
 	k := object.KindOf(p.w.Profile.Resource)
-	ref := store.Ref{APIVersion: k.APIVersion, Kind: k.Name, Namespace: server.Namespace, Name: OwnerName}
+	ref := kinds.Ref{APIVersion: k.APIVersion, Kind: k.Name, Namespace: server.Namespace, Name: OwnerName}
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 10 * time.Second}
 	_, _ = gc.Sweep(ctx, s, ref, backoff, false) // what a person would read
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/bench/node"
 	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -149,7 +149,7 @@ func (c *cluster) leave(ctx context.Context, _ string) error { return c.scale(ct
 
 func (c *cluster) scale(ctx context.Context, more int32) error {
 	c.replicas += more
-	return c.namespace.Scale(ctx, store.Deployment, deployment, c.replicas)
+	return c.namespace.Scale(ctx, kinds.Deployment, deployment, c.replicas)
 }
 
 // replace deletes a pod. One that crashes is deleted by force: else Kubernetes would start its process again in the same pod, which keeps

@@ -1,0 +1,2 @@
+// Package page reads lists of the API server in pages of bounded size.
+package page
