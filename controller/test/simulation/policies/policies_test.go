@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -10,16 +11,15 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
-// lease is the Lease of slot 0 that a pod has, as of a moment.
-func lease(holder, moment string, more object.Object) object.Object {
+// lease is the Lease of slot 0 that pod a has, as of a moment.
+func lease(moment string, more object.Object) object.Object {
+	const holder = "a"
 	meta := object.Object{
 		"name": "idalloc-deployment.worker-0", "namespace": api.Namespace, "resourceVersion": moment,
 		"labels":      object.Object{"idalloc.dev/owner": "deployment.worker", "idalloc.dev/instance-id": "0"},
 		"annotations": object.Object{"idalloc.dev/receipt": `{"uid":"` + holder + `","owner":"Deployment/worker","id":0,"strict":true,"write":"a` + moment + `"}`},
 	}
-	for key, value := range more {
-		meta[key] = value
-	}
+	maps.Copy(meta, more)
 	return object.Object{object.Metadata: meta, "spec": object.Object{
 		"holderIdentity": holder + "/" + holder, "leaseDurationSeconds": int64(30), "renewTime": "2000-01-01T00:00:" + moment + ".000000Z",
 	}}
@@ -35,7 +35,7 @@ func TestARememberedRenewalPermitsNothingElse(t *testing.T) {
 		return all.Refuses(world.Account{Pod: by, UID: by}, api.Write{Operation: "UPDATE", Kind: object.KindOf(object.Leases), Name: object.Name(next), Old: old, Next: next})
 	}
 	for _, moment := range []string{"10", "11", "12"} {
-		if says := renew("a", lease("a", "09", nil), lease("a", moment, nil)); says != "" {
+		if says := renew("a", lease("09", nil), lease(moment, nil)); says != "" {
 			t.Fatalf("the renewal of %s is refused: %s", moment, says)
 		}
 	}
@@ -44,11 +44,11 @@ func TestARememberedRenewalPermitsNothingElse(t *testing.T) {
 		next object.Object
 		says string
 	}{
-		"another pod":  {"b", lease("a", "13", nil), "the token is that of pod b/b"},
-		"a finalizer":  {"a", lease("a", "13", object.Object{"finalizers": []any{"x/y"}}), "may not set ownerReferences or finalizers"},
-		"a long write": {"a", lease("a", strings.Repeat("1", 80_000), nil), "may write at most"},
+		"another pod":  {"b", lease("13", nil), "the token is that of pod b/b"},
+		"a finalizer":  {"a", lease("13", object.Object{"finalizers": []any{"x/y"}}), "may not set ownerReferences or finalizers"},
+		"a long write": {"a", lease(strings.Repeat("1", 80_000), nil), "may write at most"},
 	} {
-		if says := renew(write.by, lease("a", "09", nil), write.next); !strings.Contains(says, write.says) {
+		if says := renew(write.by, lease("09", nil), write.next); !strings.Contains(says, write.says) {
 			t.Errorf("%s: %q instead of %q", name, says, write.says)
 		}
 	}
