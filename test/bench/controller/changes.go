@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -44,7 +45,7 @@ func (c *counts) all(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, is := range c.of {
-		if is != fmt.Sprint(n) {
+		if is != strconv.Itoa(n) {
 			return false
 		}
 	}
