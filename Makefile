@@ -236,6 +236,7 @@ bench-faults: ## Break consumers of a RabbitMQ in all ways, with each strategy, 
 bench-controller: ## Measure how long gated pods wait for their ids beside two patches a pod, the controller's memory, and its requests at rest: ten minutes.
 	assets=$$(hack/controlplane/build); export KUBEBUILDER_ASSETS=$$assets; go -C test/bench run ./controller && \
 	  go -C test/bench run ./controller -admission && \
+	  go -C test/bench run ./controller -rounds 1 -floor=false -changes 1m && \
 	  go -C test/bench run ./controller -pods 5000 -owners 50 -rounds 1 -statefulsets && \
 	  go -C test/bench run ./controller -pods 10000 -owners 100 -rounds 1 -floor=false -rest 1m
 
