@@ -123,7 +123,10 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 		return a.secure(ctx, next.Share)
 	case duty.Write:
 		err := a.write(ctx, next.Lock)
-		if errors.Is(err, errMayNotWrite) {
+		switch {
+		case errors.Is(err, errMayNotWrite) && a.source.Facts().Other && !a.state.Lease.Empty(): // as before any other receipt without a slot
+			return a.secure(ctx, receipt.Nothing())
+		case errors.Is(err, errMayNotWrite):
 			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.NoSlot}, turn, at)
 		}
 		return err

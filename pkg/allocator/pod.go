@@ -112,8 +112,10 @@ func (a *Allocator) hurt() {
 	a.wait.after(a.clock.Now(), a.damage.Damping(), "its next try: the receipt or the labels of this pod were changed")
 }
 
-// settled reports whether this process holds nothing any more of the owner that it leaves.
+// settled reports whether this process holds nothing any more of the owner that it leaves. A damaged receipt that it may not replace under this owner locks
+// what it locks until the process writes one under the next owner.
 func (a *Allocator) settled() bool {
 	t := a.state
-	return t.Known && t.Stopping.Empty() && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
+	locks := t.Lock.State == receipt.Locks || t.Lock.State == receipt.Unreadable && a.source.Facts().MayWrite
+	return t.Known && !locks && t.Stopping.Empty() && t.Working.Empty() && t.Lease.Empty()
 }

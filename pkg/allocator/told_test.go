@@ -289,6 +289,27 @@ func TestAnAgentFollowsItsPodToAnotherOwner(t *testing.T) {
 	})
 }
 
+// It may write no receipt for the owner that it leaves, because nothing on the pod names that owner any more.
+func TestAnAgentFollowsItsPodToAnotherOwnerAlthoughItsReceiptWasDamaged(t *testing.T) {
+	for name, change := range map[string]func(*allocator.Options){"": nil, "strict": strict} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 3)
+			b.agent()
+			b.start(agent, change)
+			b.tell(3, receipt.Share{ID: 2}, nil)
+			b.until("its id", has(2))
+			b.api.Change(apifake.Pods, agent, func(o *unstructured.Unstructured) {
+				p, _ := receipt.ProposalOf(o)
+				p.Owner.Kind, p.Owner.Name, p.Share.ID = "StatefulSet", "other", 1
+				o.SetAnnotations(map[string]string{receipt.Key: "{", receipt.ProposalKey: p.Encode()})
+			})
+			b.until("its id of the other owner", func(now map[string]identity.Identity) bool {
+				return now[agent].Assigned() && now[agent].ID == 1 && now[agent].Owner.Name == "other"
+			})
+		})
+	}
+}
+
 // Its Deployment was deleted without its pods, so a ReplicaSet counts for a while; then the Deployment is back.
 func TestAnAgentKeepsItsSlotWhileAnotherOwnerProposesTheSame(t *testing.T) {
 	b := newBench(t, 3)
