@@ -49,7 +49,10 @@ func (r *Recorder) Listed(l List) {
 			if l.Slots && every(x) != "" || !l.Newest && slices.ContainsFunc(slices.Concat(locks[x], locks[every(x)]), others) {
 				continue
 			}
-			_ = r.try(Step{Do: T3, Pod: uid, Thing: x, Showed: id, Version: l.Version, Former: !l.Newest})
+			s := Step{Do: T3, Pod: uid, Thing: x, Showed: id, Version: l.Version, Former: !l.Newest}
+			if known := r.seen[uid]; r.try(s) != nil && known.lost == is.ID && l.Version < known.lostAt {
+				r.lost(r.pods[uid], s) // while the answer was on its way
+			}
 		}
 	}
 }

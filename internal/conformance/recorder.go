@@ -59,6 +59,9 @@ type seen struct {
 	// wrote are the bytes of the receipts that idalloc has written.
 	wrote map[string]bool
 	works map[string]int64
+	// lost is the last receipt of which another writer removed a lock, and lostAt the version of that change.
+	lost   string
+	lostAt int64
 }
 
 // words are the parts of a pod's lock that others read. receipt is the name of the receipt's bytes (idOf).
@@ -118,15 +121,25 @@ func (r *Recorder) foreign(p *pod, next Receipt, before, now words, sent bool, v
 	}
 	next.ID += mark + strconv.FormatInt(version, 10)
 	s := Step{Do: Foreign, Pod: p.uid, Receipt: next, Version: version}
+	if known := r.seen[p.uid]; !covers(next.Locks, set(p.receipt.Locks)) {
+		known.lost, known.lostAt = bytesOf(p.receipt.ID), version
+	}
 	lost := slices.ContainsFunc(p.receipt.Locks, func(x string) bool { return p.confirmed(x) && !has(next.Locks, x) })
-	if r.take(s); lost && !p.exposed { // its process may begin before it knows that
-		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: a lock that T3 confirmed stays", Foreign, p.uid, ErrRefused))
+	if r.take(s); lost {
+		r.lost(p, s)
 	}
 	if mark == comesBack && r.seen[p.uid].wrote[now.receipt] {
 		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: it brings back no receipt of idalloc", Foreign, p.uid, ErrRefused))
 	}
 	if before.receipt != "" && (before.id != now.id || before.owner != now.owner) {
 		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: it leaves the two labels", Foreign, p.uid, ErrRefused))
+	}
+}
+
+// lost notes that another writer removed a lock that T3 confirmed. The pod's process may begin before it knows that.
+func (r *Recorder) lost(p *pod, s Step) {
+	if !p.exposed {
+		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: a lock that T3 confirmed stays", s.Do, p.uid, ErrRefused))
 	}
 }
 

@@ -80,6 +80,20 @@ func TestALockRemovedBeforeTheWorkBeginsBreaksA3(t *testing.T) {
 	}
 }
 
+// Another writer removes a lock while the answer to T3 is on its way. That breaks A3 as if the answer had come before.
+func TestALockRemovedWhileT3IsAnsweredBreaksA3(t *testing.T) {
+	r := record()
+	r.pod("", false, conformance.Write{})
+	pod := r.pod(lockOf("a", "one"), true, own(lockOf("a", "one")))
+	token := r.version
+	r.pod("", true, conformance.Write{})
+	r.Listed(conformance.List{By: "a", Process: "1", Version: token, Pods: []*metav1.ObjectMeta{pod}})
+	r.Works("a", map[string]int64{conformance.Slot("prod", "deployment.worker", 0): token}, 0)
+	if len(r.refused) > 0 || len(r.assumed) == 0 {
+		t.Errorf("refused: %q, broken assumptions: %q", r.refused, r.assumed)
+	}
+}
+
 // A pod whose lock was hidden keeps its token, although another pod had a higher one meanwhile.
 func TestAPodKeepsItsTokenAfterItsLockWasHidden(t *testing.T) {
 	r, id := record(), conformance.Slot("prod", "deployment.worker", 0)
