@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A process that mostly waits is small, unless a variable says how large it is to be.
+// A process that mostly waits is small, unless a variable sets its limits.
 func TestAProcessThatWaitsIsLean(t *testing.T) {
 	processors, memory := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { runtime.GOMAXPROCS(processors); debug.SetMemoryLimit(memory) })

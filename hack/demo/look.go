@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// row is what there is to say about a pod.
+// row describes a pod. says is the last line of its program.
 type row struct{ id, state, says string }
 
 // frame is one moment of the workload: its pods by name.
@@ -28,7 +28,7 @@ const (
 	nothing = "-"
 )
 
-// settled reports whether n pods run, and each says that it is one of n, with an id of its own.
+// settled reports whether n pods run, and the program of each printed the count n and an id of its own.
 func (f frame) settled(n int) bool {
 	ids := map[string]bool{}
 	for _, r := range f {

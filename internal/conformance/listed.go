@@ -50,7 +50,8 @@ func (r *Recorder) Listed(l List) {
 				continue
 			}
 			s := Step{Do: T3, Pod: uid, Thing: x, Showed: id, Version: l.Version, Former: !l.Newest}
-			if known := r.seen[uid]; r.try(s) != nil && known.lost == is.ID && l.Version < known.lostAt {
+			_ = r.try(s)
+			if known := r.seen[uid]; !r.pods[uid].gated && known.lost == is.ID && l.Version < known.lostAt {
 				r.lost(r.pods[uid], s) // while the answer was on its way
 			}
 		}

@@ -59,7 +59,7 @@ type seen struct {
 	// wrote are the bytes of the receipts that idalloc has written.
 	wrote map[string]bool
 	works map[string]int64
-	// lost is the last receipt of which another writer removed a lock, and lostAt the version of that change.
+	// lost is the receipt that another writer replaced last, or of which it removed a lock, and lostAt the version of that change.
 	lost   string
 	lostAt int64
 }
@@ -121,10 +121,11 @@ func (r *Recorder) foreign(p *pod, next Receipt, before, now words, sent bool, v
 	}
 	next.ID += mark + strconv.FormatInt(version, 10)
 	s := Step{Do: Foreign, Pod: p.uid, Receipt: next, Version: version}
-	if known := r.seen[p.uid]; !covers(next.Locks, set(p.receipt.Locks)) {
+	if known := r.seen[p.uid]; mark == comesBack || !covers(next.Locks, set(p.receipt.Locks)) {
 		known.lost, known.lostAt = bytesOf(p.receipt.ID), version
 	}
-	lost := slices.ContainsFunc(p.receipt.Locks, func(x string) bool { return p.confirmed(x) && !has(next.Locks, x) })
+	begins := !p.gated && mark == comesBack // Begin would notice
+	lost := slices.ContainsFunc(p.receipt.Locks, func(x string) bool { return p.confirmed(x) && (!has(next.Locks, x) || begins && !p.works[x]) })
 	if r.take(s); lost {
 		r.lost(p, s)
 	}

@@ -94,6 +94,32 @@ func TestALockRemovedWhileT3IsAnsweredBreaksA3(t *testing.T) {
 	}
 }
 
+// A receipt that cannot be read locks everything. Still the pod may not have begun when it replaced the pod's own one.
+func TestALockMadeUnreadableBeforeTheWorkBeginsBreaksA3(t *testing.T) {
+	for name, listed := range map[string]bool{"after T3": true, "while T3 is answered": false} {
+		t.Run(name, func(t *testing.T) {
+			r := record()
+			r.pod("", false, conformance.Write{})
+			pod := r.pod(lockOf("a", "one"), true, own(lockOf("a", "one")))
+			token := r.version
+			list := func(newest bool) {
+				r.Listed(conformance.List{By: "a", Process: "1", Version: token, Newest: newest, Pods: []*metav1.ObjectMeta{pod}})
+			}
+			if listed {
+				list(true)
+			}
+			r.pod("null", true, conformance.Write{})
+			if !listed {
+				list(false)
+			}
+			r.Works("a", map[string]int64{conformance.Slot("prod", "deployment.worker", 0): token}, 0)
+			if len(r.refused) > 0 || len(r.assumed) == 0 {
+				t.Errorf("refused: %q, broken assumptions: %q", r.refused, r.assumed)
+			}
+		})
+	}
+}
+
 // A pod whose lock was hidden keeps its token, although another pod had a higher one meanwhile.
 func TestAPodKeepsItsTokenAfterItsLockWasHidden(t *testing.T) {
 	r, id := record(), conformance.Slot("prod", "deployment.worker", 0)

@@ -49,6 +49,7 @@ var _ = Describe("A Deployment with a label, where the controller runs", Serial,
 	lostUpdates()
 	uses()
 	programs()
+	neighbours()
 })
 
 // assigned takes out of the example with files what idalloc needs, and asks the controller for ids.

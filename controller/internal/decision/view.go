@@ -121,8 +121,8 @@ func read(p Pod) *pod {
 		out.was = identity.Identity{ID: receipt.NoID}
 	}
 	out.id, out.locked = out.Receipt.Slot(), out.Receipt.State == receipt.Locks
-	// Begin removes the gate in the same write that sets the id. So a gate means that the id was copied, unless the receipt says that the pod has begun: the
-	// cached gate may be older. If the id was removed, the receipt tells under which id the program runs.
+	// Begin removes the gate in the same write that sets the id. So a pod with a gate and an id has a copied id, unless its receipt has begun: the cached gate
+	// may be older. If the id was removed, the receipt still has the id under which the program runs.
 	switch id, err := strconv.Atoi(p.ID); {
 	case !p.Assigned:
 	case err == nil && (p.Receipt.Begun || !p.Gated):

@@ -13,7 +13,7 @@ type result struct {
 	two []string
 	// moments counts the worlds in which two do so after a receipt was removed or a pod changed hands, which breaks what the proof assumes.
 	moments int
-	// stuck says how the first world that does not come to rest as it should does not, and after what.
+	// stuck is the history of the first world that does not come to rest as it should, with the reason at its end.
 	stuck []string
 }
 

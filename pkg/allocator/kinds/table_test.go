@@ -71,7 +71,7 @@ func TestEveryListOfKindsIsThisOne(t *testing.T) {
 	}
 }
 
-// Whoever adds a kind reads there which files of config name kinds.
+// That page lists the files of config that name kinds. A person who adds a kind needs the list.
 func TestThePageOfAnotherKindNamesEachFileOfConfig(t *testing.T) {
 	const page = "docs/architecture.md"
 	_, door, begun := strings.Cut(read(t, page), "**What does another kind need**")

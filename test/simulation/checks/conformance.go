@@ -152,12 +152,12 @@ func objectMeta(v *server.Version) *metav1.ObjectMeta {
 // lease takes in a version of a Lease of a slot.
 func (c *Conformance) lease(v *server.Version) {
 	o := cmpObject(v)
-	owner := object.Labels(o)[receipt.OwnerLabel]
-	if owner == "" {
+	owner, labelled := labelsOf(o)
+	if _, was := labelsOf(cmpBefore(v)); !labelled && !was {
 		return // of the election
 	}
 	holder := ""
-	if v.Exists() {
+	if v.Exists() && labelled { // without its labels no pod finds it
 		holder = holderOf(v)
 	}
 	var locks []string
@@ -173,6 +173,21 @@ func (c *Conformance) lease(v *server.Version) {
 		by = conformance.Another
 	}
 	c.recorder.Lease(v.Name, holder, by, locks, c.w.Now(), c.w.Now()+lasts)
+}
+
+// cmpBefore is an object as it was before this version, or nil.
+func cmpBefore(v *server.Version) object.Object {
+	if v.Before == nil {
+		return nil
+	}
+	return v.Before.Object
+}
+
+// labelsOf returns the owner of a Lease of a slot, and whether the labels are there by which pods find the Lease.
+func labelsOf(o object.Object) (owner string, found bool) {
+	labels := object.Labels(o)
+	owner = labels[receipt.OwnerLabel]
+	return owner, owner != "" && labels[receipt.IDLabel] != ""
 }
 
 // answered takes in what a list returned.

@@ -39,11 +39,11 @@ import (
 // Policies are compiled policies. They are not for several goroutines at once.
 type Policies struct {
 	all []policy
-	// timeless says that no expression reads one of the fields in which two renewals of a Lease differ.
+	// timeless: no expression reads a field in which two renewals of a Lease differ.
 	timeless bool
-	// known are the answers to writes of Leases, by what keyOf makes of them: renewals are most of all writes.
+	// known holds the answers to writes of Leases, by keyOf. Renewals are most of all writes.
 	known map[string]string
-	// asked is how often they were asked about Leases. Now and then an answer that is known is given again, and must be the same.
+	// asked counts the writes of Leases. Some known answers are computed again, and must be the same.
 	asked int
 }
 

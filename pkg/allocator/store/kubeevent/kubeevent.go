@@ -31,7 +31,7 @@ const (
 	maxEventMessage = 1024
 )
 
-// Event is a Kubernetes Event about an object, for people who look at it.
+// Event is a Kubernetes Event about an object. Users see it in kubectl describe.
 type Event struct {
 	// About is the object. kubectl describe finds the Event by its UID.
 	About metav1.OwnerReference

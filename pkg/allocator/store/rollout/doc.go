@@ -1,2 +1,2 @@
-// Package rollout says how a Deployment replaces its pods by new ones, and how far that is. It is pure.
+// Package rollout computes how a Deployment replaces its pods by new ones, and how far it has come. It is pure.
 package rollout
