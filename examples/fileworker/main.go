@@ -51,7 +51,7 @@ func follow(ctx context.Context, dir string) error {
 	return err
 }
 
-// act acts on an identity until ctx ends. When it begins, the work under the
+// act works under an identity until ctx ends. When it begins, the work under the
 // identity before has stopped.
 func act(ctx context.Context, dir string, id identity.Identity) {
 	if id.Assigned() {

@@ -43,7 +43,7 @@ import (
 // root is the repository.
 const root = "../.."
 
-// program is the content of an image: a package of a module of the repository, and with further commands of the module.
+// program is the content of an image: a package of a module of the repository. with names further commands of the module.
 type program struct {
 	name, module, path string
 	with               []string

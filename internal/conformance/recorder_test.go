@@ -27,7 +27,7 @@ func record() *recording {
 	return r
 }
 
-// pod stores a version of pod a, with a receipt for id 0 that locks if locks is true, and returns it.
+// pod stores a version of pod a, with this receipt and the labels of id 0, and returns it.
 func (r *recording) pod(text string, labels bool, w conformance.Write) *metav1.ObjectMeta {
 	r.version++
 	m := &metav1.ObjectMeta{Namespace: "prod", Name: "a", UID: "a", ResourceVersion: strconv.FormatInt(r.version, 10), Annotations: map[string]string{}}

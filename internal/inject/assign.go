@@ -194,24 +194,35 @@ func checkAssigned(template, spec *yaml.Node) error {
 		return fmt.Errorf("the pod has a volume %s of its own: rename it, because the volume of the id has this name", idVolume)
 	}
 	var errs []error
+	numbered := value(template, "metadata", "annotations", assignment.FirstNumberKey) != ""
 	for _, c := range containers(spec) {
-		errs = append(errs, checkAssignedContainer(c))
+		errs = append(errs, checkAssignedContainer(c, numbered))
 	}
 	return errors.Join(errs...)
 }
 
-func checkAssignedContainer(c *yaml.Node) error {
+func checkAssignedContainer(c *yaml.Node, numbered bool) error {
 	name := value(c, "name")
 	if runs.Idalloc(value(c, "image"), texts(list(c, "command")), texts(list(c, "args"))) {
 		return fmt.Errorf("container %s runs idalloc itself, and two of a pod would act under one id: remove label %s from the pod template, or idalloc from the container", name, AssignLabel)
 	}
-	if at := named(list(c, "env"), "name", idEnv); at >= 0 && value(list(c, "env").Content[at], "valueFrom", "fieldRef", "fieldPath") != idField {
+	if sets(c, idEnv, idField) {
 		return fmt.Errorf("container %s sets %s itself: remove it there, because it comes with label %s", name, idEnv, AssignLabel)
+	}
+	if numbered && sets(c, numberEnv, numberField) {
+		return fmt.Errorf("container %s sets %s itself: remove it there, because it comes with annotation %s", name, numberEnv, assignment.FirstNumberKey)
 	}
 	if at := named(list(c, "volumeMounts"), "mountPath", idDir); at >= 0 && value(list(c, "volumeMounts").Content[at], "name") != idVolume {
 		return fmt.Errorf("container %s mounts a volume of its own at %s: mount it elsewhere, because the files of the id are there", name, idDir)
 	}
 	return nil
+}
+
+// sets reports whether the container sets the variable to something else than this field.
+func sets(c *yaml.Node, variable, to string) bool {
+	env := list(c, "env")
+	at := named(env, "name", variable)
+	return at >= 0 && value(env.Content[at], "valueFrom", "fieldRef", "fieldPath") != to
 }
 
 // containers returns all containers of a pod. Init containers may also need the id, and it is known before the first one starts.

@@ -181,6 +181,7 @@ func (s *scene) podTerms(p *pod) cases.Terms {
 		"not condemned":     cases.Just(func() { p.Condemned = false }),
 		"gated":             cases.Just(func() { p.byController, p.gated, p.phase = true, true, "Pending" }),
 		"contract":          cases.Text(&p.contract),
+		"no-number":         cases.Text(&p.noNumber),
 		"ungated":           cases.Just(func() { p.byController, p.gated = true, false }),
 		"gate":              func(rest string) error { p.gates = append(p.gates, rest); return nil },
 		"given":             cases.Text(&p.given),

@@ -108,11 +108,13 @@ func (f *facts) explain(name string, start []string) Explanation {
 			p.elsewhere.Share.ID, p.elsewhere.Owner, f.owner)
 		e.Reasons = slices.Concat(start, f.found(name, false))
 	case named && f.proposed(id):
-		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s; that takes a moment", f.owner, id, p.lacking(id))
-		// A strict pod writes its first receipt after it gets its Lease. While it waits for that, it may have no receipt.
-		if left := f.resting(id); left != "" {
-			e.Reasons = append(e.Reasons, fmt.Sprintf("id %d rests for another %s, because its last pod has ended (annotation %s)", id, left, assignment.ReuseKey))
+		left := f.resting(id)
+		if e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s", f.owner, id, p.lacking(id)); left != "" {
+			e.Reasons = append(e.Reasons, fmt.Sprintf("id %d rests for another %s (annotation %s)", id, left, assignment.ReuseKey))
+		} else {
+			e.Verdict += "; that takes a moment"
 		}
+		// A strict pod writes its first receipt after it gets its Lease. While it waits for that, it may have no receipt.
 		if bars := f.bars(id, name); bars != "" && p.Receipt.Strict {
 			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")
 		} else if bars != "" && p.Receipt.State == receipt.None {

@@ -92,7 +92,7 @@ func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) [
 	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())}
 	err := s.EachObject(ctx, events, pod.GetNamespace(), o, func() {}, func(e *unstructured.Unstructured) {
 		reason, _ := e.Object["reason"].(string)
-		if slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "RenewalRefused", "WriteRefused"}, reason) && heardAt(e) >= at {
+		if slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", "WriteRefused"}, reason) && heardAt(e) >= at {
 			at, message = heardAt(e), fmt.Sprint(e.Object["message"])
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// rests reads from an Event of the controller until when an id rests. It changes nothing if the message is of another form.
+// rest reads from an Event of the controller until when an id rests. It changes nothing if the message is of another form.
 func (r *rollout) rest(message string) {
 	var id int
 	var until string
@@ -55,7 +55,7 @@ func otherFirsts(f *facts) []about {
 func (f *facts) numbers(p pod) []string {
 	switch {
 	case p.first > 0 && !p.byController:
-		return []string{"annotation " + assignment.FirstNumberKey + " has no effect: only a pod with label idalloc.dev/assign: controller keeps its id, and so its number, until it has ended"}
+		return []string{"annotation " + assignment.FirstNumberKey + " has no effect, because only a pod with label idalloc.dev/assign: controller keeps its id, and so its number, until it has ended: remove it, or use that label"}
 	case p.Receipt.Number > 0:
 		return []string{"its machine number is " + number(p.Receipt.Number)}
 	}

@@ -128,8 +128,9 @@ type assigned struct {
 	contract string
 	// given is the id that the program reads, or "".
 	given string
-	// first is the first machine number for which the pod asks, or 0.
-	first int
+	// first is the first machine number for which the pod asks, or 0. noNumber is why what it asks for is none.
+	first    int
+	noNumber string
 	// known is the count that the pod was last told, or "".
 	known string
 	// byAgent: idalloc in the pod locks what the controller proposes. told is that proposal, or nil.
@@ -139,7 +140,10 @@ type assigned struct {
 
 func assignedOf(u *unstructured.Unstructured) assigned {
 	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey], known: u.GetAnnotations()[receipt.CountKey]}
-	a.first, _ = assignment.FirstNumber(u.GetAnnotations())
+	first, problem := assignment.FirstNumber(u.GetAnnotations())
+	if a.first = first; problem != nil {
+		a.noNumber = problem.Error()
+	}
 	a.byAgent = u.GetLabels()[receipt.AssignLabel] == receipt.ByAgent
 	if told, ok := receipt.ProposalOf(u); ok && a.byAgent {
 		a.told, a.known = &told, number(told.Count)
@@ -177,6 +181,8 @@ func (p pod) behind() []string {
 		return []string{"the pod has other scheduling gates (" + strings.Join(p.gates, ", ") + "): it gets an id when idalloc's gate is the last"}
 	case p.gated && p.contract != "":
 		return []string{fmt.Sprintf("the pod has annotation %s: %s, and this version keeps contracts up to %d: upgrade idalloc-controller, and this program", receipt.ContractKey, p.contract, receipt.Contract)}
+	case p.gated && p.noNumber != "":
+		return []string{p.noNumber + ": the pod gets no id; correct or remove the annotation in the pod template"}
 	case p.byAgent && p.told == nil:
 		return []string{"idalloc-controller has proposed nothing to the pod: it is away, or it does not know the workload; see " + checks + ". Pods with an id keep it meanwhile"}
 	case p.byAgent && p.told.Why != "":

@@ -302,11 +302,15 @@ func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 	case "restart", "replace": // when the count changes, and its containers started with that one
 		p.OnCount, p.StartCount = first, rest
 	case "asks": // for a machine number from this one on
-		p.FirstNumber, err = strconv.Atoi(rest)
+		if p.BadNumber = rest == "nonsense"; !p.BadNumber {
+			p.FirstNumber, err = strconv.Atoi(rest)
+		}
+	case "forged": // another program wrote that number into its receipt
+		p.Receipt.Number, err = strconv.Atoi(rest)
 	case "number": // it locks that one
 		if p.Receipt.Number, err = strconv.Atoi(rest); p.Receipt.Begun {
 			v := view{w: *w}
-			p.Published, _ = v.published(&pod{Pod: *p, begun: true, id: p.Receipt.Share.ID}, "5")
+			p.Published, _ = v.published(&pod{Pod: *p, begun: true, id: p.Receipt.Share.ID, was: identity.Identity{ID: receipt.NoID}}, "5")
 		}
 	case "turn": // it began then
 		p.Turn = rest

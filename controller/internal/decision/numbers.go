@@ -11,13 +11,14 @@ import (
 // A machine number is a second lock in the receipt of a gated pod. T2 writes it with the slot, T3 refuses it like the slot if another pod has it, and Begin
 // publishes the number that the receipt has. So no two live pods have one number, whatever their templates say.
 
-// machine returns the number that the pod locks, or under which its program runs, or 0.
+// machine returns the number under which the pod's program runs, or which the pod locks, or 0. Agents and peers have no numbers, whatever their receipts say.
 func (p *pod) machine() int {
 	switch {
-	case p.Receipt.State == receipt.Locks && p.Receipt.Number > 0:
-		return p.Receipt.Number
+	case !p.Assigned:
 	case p.begun && p.was.ID == p.id:
 		return p.was.Number
+	case p.Receipt.State == receipt.Locks:
+		return p.Receipt.Number
 	}
 	return 0
 }
@@ -38,8 +39,8 @@ func (v *view) firstNumber() int {
 	}
 	var wants *pod
 	for _, p := range v.pods {
-		if n := p.machine(); n > max(0, p.id) && (p.begun || v.first == 0) {
-			if v.first = n - p.id; p.begun {
+		if first := firstOf(p.machine(), p.id); first > 0 && (p.begun || v.first == 0) {
+			if v.first = first; p.begun {
 				return v.first
 			}
 		}
@@ -48,8 +49,8 @@ func (v *view) firstNumber() int {
 		}
 	}
 	for _, l := range v.w.Locks { // T3 may show pods that the view does not have
-		if n := cmp.Or(l.Receipt.Number, l.Number); v.first == 0 && n > max(0, l.Receipt.Share.ID) && l.Receipt.State == receipt.Locks {
-			v.first = n - l.Receipt.Share.ID
+		if v.first == 0 && l.Runs == l.Receipt.Slot() && v.named[l.Pod] == nil {
+			v.first = firstOf(cmp.Or(l.Number, l.Receipt.Number), l.Runs)
 		}
 	}
 	if v.first == 0 && wants != nil {
@@ -58,12 +59,31 @@ func (v *view) firstNumber() int {
 	return v.first
 }
 
+// firstOf returns the number of id 0 if that of id is number, or 0 if there is none.
+func firstOf(number, id int) int {
+	if first := number - id; number > 0 && id >= 0 && first > 0 && first <= receipt.MaxFirst {
+		return first
+	}
+	return 0
+}
+
 // shared reports whether another pod locks the pod's number, or runs under it.
 func (v *view) shared(p *pod) bool {
 	number := p.machine()
 	return number > 0 && (slices.ContainsFunc(v.w.Locks, func(l Lock) bool {
 		return l.UID != p.UID && (l.Receipt.LocksNumber(number) || l.Number == number)
 	}) || slices.ContainsFunc(v.pods, func(q *pod) bool { return q.begun && q.UID != p.UID && q.machine() == number }))
+}
+
+// earliest returns, for each number, the pod that began first of those that run under it and are not ending.
+func (v *view) earliest() map[int]*pod {
+	earliest := map[int]*pod{}
+	for _, p := range v.pods {
+		if n := p.machine(); n > 0 && p.begun && !p.Terminating && (earliest[n] == nil || p.before(earliest[n])) {
+			earliest[n] = p
+		}
+	}
+	return earliest
 }
 
 // Ends is what the controller has seen of ids whose pods have ended. The zero value is that of a process that has seen nothing yet.

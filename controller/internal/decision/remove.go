@@ -67,11 +67,16 @@ func (v *view) above(c census) {
 	}
 }
 
-// doubles removes pods that run under the same id as a pod that began earlier: their owners were merged, or a receipt was removed. It never removes the earlier
-// pod, nor the later one while the earlier one is ending.
+// doubles removes pods that run under the same id or number as a pod that began earlier: their owners were merged, or a receipt was changed or removed. It
+// never removes the earlier pod, nor the later one while the earlier one is ending.
 func (v *view) doubles() {
+	numbers := v.earliest()
 	for _, p := range v.pods {
-		if p.begun && !p.Terminating && !p.anothers() && slices.ContainsFunc(v.running[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
+		if !p.begun || p.Terminating || p.anothers() {
+			continue
+		}
+		first := numbers[p.machine()]
+		if first != nil && first != p || slices.ContainsFunc(v.running[p.id], func(q *pod) bool { return !q.Terminating && q.before(p) }) {
 			v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseLater})
 		}
 	}

@@ -83,8 +83,9 @@ type Pod struct {
 	Hidden bool
 	// OnCount is what happens to the pod when the count changes, from its annotation. Watcher is the id of the running container that restarts it.
 	OnCount, Watcher string
-	// FirstNumber is what the pod asks for as the machine number of id 0, or 0 if it asks for none.
+	// FirstNumber is what the pod asks for as the machine number of id 0, or 0 if it asks for none. BadNumber: what it asks for is invalid.
 	FirstNumber int
+	BadNumber   bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
 	// ReadsStartCount: something in the pod reads Published.StartCount. Otherwise it is not written, because admission policies of an earlier release refuse
@@ -188,7 +189,7 @@ const (
 	CauseOlder   Cause = "is of an older revision, and a pod of the current one waits for its id"
 	CauseAbove   Cause = "has an id above the count, and a lower one is free"
 	CauseClashes Cause = "runs under an id that another pod locks by now"
-	CauseLater   Cause = "runs under an id under which another pod began earlier"
+	CauseLater   Cause = "runs under an id or a machine number under which another pod began earlier"
 	CauseCount   Cause = "started with another count"
 )
 
@@ -206,7 +207,7 @@ type Reason string
 // The reasons to wait.
 const (
 	ReasonTaking      Reason = "taking"      // it is about to get its id
-	ReasonRests       Reason = "rests"       // its id rests since its last pod has ended
+	ReasonRests       Reason = "rests"       // its id has not rested for long enough since its last pod ended
 	ReasonSlots       Reason = "slots"       // live pods have all slots
 	ReasonRollout     Reason = "rollout"     // as many older pods are going as may go at a time
 	ReasonUnavailable Reason = "unavailable" // a pod of the current revision has an id and is not available
@@ -215,6 +216,7 @@ const (
 	ReasonKept        Reason = "kept"        // no older pod hands its id over
 	ReasonGates       Reason = "gates"       // the pod has other gates
 	ReasonContract    Reason = "contract"    // the pod needs a later controller
+	ReasonNumber      Reason = "number"      // the pod asks for an invalid machine number
 	ReasonNoGate      Reason = "no_gate"     // it has no gate and no id
 	ReasonFull        Reason = "full"        // the owner's annotations are full
 	ReasonFrozen      Reason = "frozen"      // a ReplicaSet is about to change owners

@@ -134,6 +134,7 @@ func read(p Pod) *pod {
 		out.begun, out.id, out.locked = true, out.was.ID, out.locked && p.Receipt.Share.ID == out.was.ID
 	}
 	if out.begun {
+		out.locked = out.locked && (out.was.ID != out.id || p.Receipt.Number == out.was.Number)
 		if out.token = p.Receipt.Token; out.token == 0 && out.was.ID == out.id {
 			out.token = out.was.Token
 		}
@@ -184,7 +185,7 @@ func (p *pod) byProcess() bool {
 
 // canTake reports whether the controller may take a slot for the pod.
 func (p *pod) canTake() bool {
-	return p.Assigned && p.Gated && !p.OtherGates && !p.Newer && !p.Placed && !p.Terminating && !p.begun
+	return p.Assigned && p.Gated && !p.OtherGates && !p.Newer && !p.BadNumber && !p.Placed && !p.Terminating && !p.begun
 }
 
 // moved reports whether the pod locks something of another owner.

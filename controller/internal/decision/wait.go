@@ -41,7 +41,7 @@ func (v *view) later() {
 // reason returns why the pod waits. For an agent it must seldom change, because each change is a write.
 func (v *view) reason(p *pod) Reason {
 	o := v.w.Owner
-	id, proposed := v.proposed(p)
+	_, proposed := v.proposed(p)
 	switch {
 	case p.Terminating:
 		return ReasonTerminating
@@ -59,12 +59,14 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonGates
 	case p.Gated && p.Newer:
 		return ReasonContract
+	case p.Gated && p.BadNumber:
+		return ReasonNumber
 	case !p.Gated || p.Placed:
 		return ReasonNoGate
 	case p.Refused:
 		return ReasonRefused
 	case p.Receipt.State == receipt.Locks || proposed:
-		return v.takes(id)
+		return v.takes(p)
 	case v.d.Plan.TooLarge != nil:
 		return ReasonFull
 	case !o.Replaces || !o.Blocks && !v.evicts || !v.current(p):
@@ -77,14 +79,17 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonKept
 	case v.kept:
 		return ReasonSlots
+	case v.crowded && len(v.d.Rests) > 0: // what is not available waits for an id that rests
+		return ReasonRests
 	case v.crowded:
 		return ReasonUnavailable
 	}
 	return ReasonRollout
 }
 
-// takes returns why a pod has not got the id that the map proposes to it.
-func (v *view) takes(id int) Reason {
+// takes returns why a pod has not got the id that it locks or that the map proposes to it.
+func (v *view) takes(p *pod) Reason {
+	id, _ := v.holds(p)
 	if slices.ContainsFunc(v.d.Rests, func(r Rest) bool { return r.ID == id }) {
 		return ReasonRests
 	}

@@ -228,7 +228,8 @@ func (p *pass) says(q *decision.Pod, pod metav1.Object) {
 		ID: is[receipt.IDKey], Count: is[receipt.CountKey], StartCount: is[receipt.StartCountKey], Turn: is[receipt.TurnKey], Number: is[receipt.NumberKey], Identity: is[receipt.IdentityKey],
 	}
 	q.OnCount = is[assignment.OnCountKey]
-	q.FirstNumber, _ = assignment.FirstNumber(is) // tellIgnored reports an invalid value
+	first, problem := assignment.FirstNumber(is)
+	q.FirstNumber, q.BadNumber = first, problem != nil // tellWaits reports it
 	q.ReadsStartCount = q.ReadsStartCount || q.OnCount == assignment.OnCountRestart || q.OnCount == assignment.OnCountReplace
 	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Under = p.under(q, r)

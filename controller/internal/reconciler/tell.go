@@ -72,6 +72,11 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 			// Do: upgrade the controller, or delete the pod if its template no longer asks for that version.
 			p.warn(ctx, aboutPod(meta), "ContractUnknown", "",
 				fmt.Sprintf("the pod has annotation %s: %.20s, and this idalloc-controller keeps contracts up to %d: upgrade it", receipt.ContractKey, meta.Annotations[receipt.ContractKey], receipt.Contract))
+		case w.Reason == decision.ReasonNumber:
+			_, problem := assignment.FirstNumber(meta.Annotations)
+			// Event: on a pod: it asks for a machine number that is none, so it gets no id.
+			// Do: correct or remove the annotation in the pod template.
+			p.warn(ctx, aboutPod(meta), "NumberInvalid", "", fmt.Sprintf("the pod gets no id, because %s: correct or remove the annotation in the pod template", problem.Error()))
 		}
 	}
 	for reason, n := range stuck {
@@ -213,14 +218,6 @@ func (p *pass) tellTooLarge(ctx context.Context) {
 // tellIgnored writes an Event about invalid annotations that the user set on the owner.
 func (p *pass) tellIgnored(ctx context.Context) {
 	problems := slices.Concat(p.owner.Wish.Problems, assignment.UserProblems(p.owner.Annotations, p.owner.Count))
-	for _, q := range p.world.Pods {
-		if meta := p.metas[q.Name]; meta != nil && q.Assigned {
-			if _, problem := assignment.FirstNumber(meta.Annotations); problem != nil {
-				problems = append(problems, *problem)
-				break
-			}
-		}
-	}
 	parts := make([]string, 0, len(problems))
 	for _, problem := range problems {
 		parts = append(parts, problem.Error()+": the value is invalid and is ignored")
@@ -232,10 +229,16 @@ func (p *pass) tellIgnored(ctx context.Context) {
 
 // tellRests writes Events about ids that rest while pods wait for them. "explain" and "verify" read the time from the message.
 func (p *pass) tellRests(ctx context.Context, rests []decision.Rest) {
-	for _, r := range rests[:min(len(rests), mostTold)] {
+	told := 0
+	for _, r := range rests {
 		message := fmt.Sprintf(assignment.RestsMessage, r.ID, r.Until.UTC().Format(time.RFC3339), assignment.ReuseKey)
-		if p.seldom(string(p.owner.UID), "IDRests "+message) {
-			// Event: Normal: a pod waits for an id whose last pod has ended a short time ago.
+		switch {
+		case told == mostTold:
+			p.requeue(time.Second)
+			return
+		case p.seldom(string(p.owner.UID), "IDRests "+message):
+			told++
+			// Event: Normal: a pod waits for an id whose last pod ended a short time ago, or may have ended before the controller began to look.
 			// Do: nothing, or shorten the annotation that the message names.
 			p.event(ctx, p.owner.About(), p.ref.Namespace, kubeevent.Normal, "IDRests", message, message)
 		}

@@ -88,29 +88,35 @@ func TestAnAnnotationThatMakesNoSenseIsTold(t *testing.T) {
 	}
 }
 
-// Kubernetes may end an old pod by itself, so no pod that has just come is stuck.
-func TestAMachineNumberThatMakesNoSenseIsTold(t *testing.T) {
-	for text, want := range map[string][]string{
-		"1024": nil,
-		"0":    {`AnnotationIgnored: annotation idalloc.dev/first-number: not a number from 1 to 999999999 without leading zeros: "0": the value is invalid and is ignored`},
-	} {
-		b := &board{}
-		p := b.pass(t, clock.RealClock{})
-		p.world.Pods = []decision.Pod{{Assigned: true}}
-		p.metas[""] = &podMeta{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{assignment.FirstNumberKey: text}}}
-		p.tell(t.Context(), decision.Decision{})
-		if !slices.Equal(b.events, want) {
-			t.Errorf("%s: %q, want %q", text, b.events, want)
-		}
+func TestIDsThatRestAreToldOnceEach(t *testing.T) {
+	const many = 20
+	rests := make([]decision.Rest, 0, many)
+	for id := range many {
+		rests = append(rests, decision.Rest{ID: id, Until: time.Date(2026, 3, 1, 12, 0, 7, 0, time.UTC)})
+	}
+	b := &board{}
+	p := b.pass(t, clock.RealClock{})
+	for range many {
+		p.tell(t.Context(), decision.Decision{Rests: rests})
+	}
+	const first = "IDRests: id 0 rests until 2026-03-01T12:00:07Z, because its last pod ended a short time ago, or before idalloc-controller looked (annotation idalloc.dev/reuse-after)"
+	if len(b.events) != many || b.events[0] != first {
+		t.Errorf("%d Events, the first %q", len(b.events), b.events)
 	}
 }
 
-func TestAnIDThatRestsIsToldOnce(t *testing.T) {
-	rests := []decision.Rest{{ID: 3, Until: time.Date(2026, 3, 1, 12, 0, 7, 0, time.UTC)}}
-	got := (&board{}).of(t, func(*store.Owner) {}, decision.Decision{Rests: rests})
-	want := []string{"IDRests: id 3 rests until 2026-03-01T12:00:07Z, because its last pod has ended a short time ago (annotation idalloc.dev/reuse-after)"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+func TestAPodThatAsksForNoMachineNumberIsTold(t *testing.T) {
+	b := &board{}
+	p := b.pass(t, clock.RealClock{})
+	meta := metav1.ObjectMeta{Name: "a", UID: "a", Annotations: map[string]string{assignment.FirstNumberKey: "0"}}
+	p.metas["a"] = &podMeta{ObjectMeta: meta}
+	if q := p.podOf(&corev1.Pod{ObjectMeta: meta}); !q.BadNumber {
+		t.Error("the pod would get an id")
+	}
+	p.tell(t.Context(), decision.Decision{Waits: []decision.Wait{{Pod: "a", Reason: decision.ReasonNumber}}})
+	want := []string{`NumberInvalid: the pod gets no id, because annotation idalloc.dev/first-number: not a number from 1 to 999999999 without leading zeros: "0": correct or remove the annotation in the pod template`}
+	if !slices.Equal(b.events, want) {
+		t.Errorf("it says %q", b.events)
 	}
 }
 

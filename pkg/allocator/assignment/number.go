@@ -28,7 +28,7 @@ func FirstNumber(annotations map[string]string) (first int, problem *ProblemErro
 const ReuseKey = "idalloc.dev/reuse-after"
 
 // RestsMessage is the form of the Event about an id that rests: the id, until when, and ReuseKey.
-const RestsMessage = "id %d rests until %s, because its last pod has ended a short time ago (annotation %s)"
+const RestsMessage = "id %d rests until %s, because its last pod ended a short time ago, or before idalloc-controller looked (annotation %s)"
 
 // ReuseAfter reads ReuseKey. Without the annotation, or if its value is invalid, it returns 0. The problem is nil unless the value is invalid.
 func ReuseAfter(annotations map[string]string) (after time.Duration, problem *ProblemError) {

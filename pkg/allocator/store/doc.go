@@ -4,5 +4,5 @@
 //
 // Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch, whose tests and changes the API server applies atomically. Two
 // writes use the version that was read instead: an update of a Lease, and a merge patch of a receipt by the controller. Package request
-// says which outcomes a write has, and how they are told apart.
+// lists the outcomes of a write and tells them apart.
 package store

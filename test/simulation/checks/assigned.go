@@ -46,13 +46,16 @@ func (j *Judge) checkBegun(v *server.Version, lost bool) {
 func (j *Judge) checkEnvironment(p *world.Process) {
 	switch {
 	case !p.Assigned || !p.Launched || !p.Runs():
+		return
 	case p.Environment == nil:
 		j.reportf(shown, "%s begins without an id", p.ID)
+		return
 	case p.File != nil && p.File.ID != p.Environment.ID:
 		j.reportf(shown, "%s has id %d in its environment and %d in its files", p.ID, p.Environment.ID, p.File.ID)
 	case p.File != nil && p.File.Number != p.Environment.Number:
 		j.reportf(shown, "%s has number %d in its environment and %d in its files", p.ID, p.Environment.Number, p.File.Number)
 	}
+	j.checkNumber(p)
 }
 
 // checkRemoved reports a pod that the controller deletes without asking a budget although it is available and no other pod has its id.

@@ -43,6 +43,7 @@ const (
 	prompt    = "bounded progress"
 	shown     = "published identity"
 	leftovers = "what ends leaves nothing"
+	reuse     = "ids rest"
 )
 
 // Judge watches what programs believe, and nothing else, and says when a promise is broken.
@@ -53,6 +54,8 @@ type Judge struct {
 	believed   map[*world.Process]identity.Identity
 	// idOf is the last id of each pod, by UID.
 	idOf map[string]thing
+	// ends is the last pod of each id that ended.
+	ends map[thing]ended
 	// excusedAt is the last moment at which a pod may have had a reason to move.
 	excusedAt time.Duration
 	told      map[string]bool
@@ -83,7 +86,7 @@ type Judge struct {
 // New returns the judge of a world, and has it be its witness.
 func New(w *world.World) *Judge {
 	j := &Judge{
-		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, told: map[string]bool{},
+		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, ends: map[thing]ended{}, told: map[string]bool{},
 		users: map[int64]string{}, read: map[*server.Version]readReceipt{}, written: map[string]*written{}, changed: map[string]bool{}, leaseless: map[string]bool{}, together: map[pair]time.Duration{}, parts: newParts(), says: newPublished(),
 	}
 	j.progress = newProgress(j)
@@ -218,6 +221,7 @@ func (j *Judge) Stored(v *server.Version) {
 	j.checkWritten(v)
 	j.noteLease(v)
 	j.noteLocked(v)
+	j.noteEnded(v)
 	j.checkRemoved(v)
 	j.progress.noteMade(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {

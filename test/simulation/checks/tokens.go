@@ -46,6 +46,7 @@ func (j *Judge) checkToken(what string, of thing, last map[thing]heldBy, p *worl
 func (j *Judge) began(p *world.Process, b identity.Identity) {
 	is := thing{b.Owner, b.ID}
 	j.checkToken("id", is, j.byID, p, b.Token)
+	j.checkReuse(p, b)
 	if was, had := j.idOf[p.UID]; had && was != is && j.w.Now()-j.excusedAt > 10*time.Minute && !j.failed(p) {
 		j.reportf(moves, "%s moved from id %d to %d", p.ID, was.number, b.ID)
 	}

@@ -50,7 +50,7 @@ type Answer struct {
 // Page is a page of a list.
 type Page struct {
 	Objects []*Version
-	// RV is the moment that the list shows, and More says that there are more pages.
+	// RV is the moment that the list shows, and More: there are more pages.
 	RV   int64
 	More bool
 }
