@@ -74,8 +74,8 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 				fmt.Sprintf("the pod has annotation %s: %.20s, and this idalloc-controller keeps contracts up to %d: upgrade it", receipt.ContractKey, meta.Annotations[receipt.ContractKey], receipt.Contract))
 		case w.Reason == decision.ReasonNumber:
 			_, problem := assignment.FirstNumber(meta.Annotations)
-			// Event: on a pod: it asks for a machine number that is none, so it gets no id.
-			// Do: correct or remove the annotation in the pod template.
+			// Event: on a pod: it asks for an invalid machine number, so it gets no id.
+			// Do: correct or remove the annotation.
 			p.warn(ctx, aboutPod(meta), "NumberInvalid", "", fmt.Sprintf("the pod gets no id, because %s: correct or remove the annotation in the pod template", problem.Error()))
 		}
 	}
@@ -238,7 +238,7 @@ func (p *pass) tellRests(ctx context.Context, rests []decision.Rest) {
 			return
 		case p.seldom(string(p.owner.UID), "IDRests "+message):
 			told++
-			// Event: Normal: a pod waits for an id whose last pod ended a short time ago, or may have ended before the controller began to look.
+			// Event: Normal: a pod waits for an id whose last pod ended a short time ago.
 			// Do: nothing, or shorten the annotation that the message names.
 			p.event(ctx, p.owner.About(), p.ref.Namespace, kubeevent.Normal, "IDRests", message, message)
 		}
