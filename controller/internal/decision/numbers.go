@@ -28,7 +28,11 @@ func (v *view) number(p *pod, id int) int {
 	if p.FirstNumber == 0 {
 		return 0
 	}
-	return v.firstNumber() + id
+	number := v.firstNumber() + id
+	if q := v.earliest()[number]; q != nil && q.UID != p.UID { // two first numbers are in force: another leader did not see a pod
+		return firstOf(number, q.id) + id
+	}
+	return number
 }
 
 // firstNumber returns the number of id 0. That of live pods stays in force, so a change waits until no live pod has a number. Then the pods of the current
@@ -77,13 +81,16 @@ func (v *view) shared(p *pod) bool {
 
 // earliest returns, for each number, the pod that began first of those that run under it and are not ending.
 func (v *view) earliest() map[int]*pod {
-	earliest := map[int]*pod{}
+	if v.numbers != nil {
+		return v.numbers
+	}
+	v.numbers = map[int]*pod{}
 	for _, p := range v.pods {
-		if n := p.machine(); n > 0 && p.begun && !p.Terminating && (earliest[n] == nil || p.before(earliest[n])) {
-			earliest[n] = p
+		if n := p.machine(); n > 0 && p.begun && !p.Terminating && (v.numbers[n] == nil || p.before(v.numbers[n])) {
+			v.numbers[n] = p
 		}
 	}
-	return earliest
+	return v.numbers
 }
 
 // Ends is what the controller has seen of ids whose pods have ended. The zero value is that of a process that has seen nothing yet.

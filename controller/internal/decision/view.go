@@ -42,8 +42,9 @@ type view struct {
 	// told are new start counts, by pod name. turnAt is when the count has been stable for long enough, if pods wait for that.
 	told   map[string]turn
 	turnAt time.Time
-	// first is the machine number of id 0, if it is known.
-	first int
+	// first is the machine number of id 0, if it is known. numbers is what earliest returns.
+	first   int
+	numbers map[int]*pod
 	// all: T3 must show all locks. covered: the evidence covers all owners that pods come from.
 	all, covered bool
 	d            Decision
