@@ -55,14 +55,8 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonRollout
 	case p.Agent:
 		return ReasonSlots
-	case p.OtherGates:
-		return ReasonGates
-	case p.Gated && p.Newer:
-		return ReasonContract
-	case p.Gated && p.BadNumber:
-		return ReasonNumber
-	case !p.Gated || p.Placed:
-		return ReasonNoGate
+	case gateReason(p) != "":
+		return gateReason(p)
 	case p.Refused:
 		return ReasonRefused
 	case p.Receipt.State == receipt.Locks || proposed:
@@ -85,6 +79,21 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonUnavailable
 	}
 	return ReasonRollout
+}
+
+// gateReason returns what about the pod's own gates or annotations keeps it from getting an id, or "".
+func gateReason(p *pod) Reason {
+	switch {
+	case p.OtherGates:
+		return ReasonGates
+	case p.Gated && p.Newer:
+		return ReasonContract
+	case p.Gated && p.BadNumber:
+		return ReasonNumber
+	case !p.Gated || p.Placed:
+		return ReasonNoGate
+	}
+	return ""
 }
 
 // takes returns why a pod has not got the id that it locks or that the map proposes to it.
