@@ -41,7 +41,7 @@ func neighbours() {
 		for manager, err := range map[string]error{
 			"a merge patch":   patch(types.MergePatchType, "kubectl", `{"metadata":{"managedFields":`+forged+`}}`),
 			"a JSON patch":    patch(types.JSONPatchType, "kubectl", `[{"op":"replace","path":"/metadata/managedFields","value":`+forged+`}]`),
-			"a forced apply":  patch(types.ApplyPatchType, "kubectl", apply),
+			"a forced apply":  patch(types.ApplyPatchType, "gitops", apply),
 			"its own manager": patch(types.ApplyPatchType, assignment.FieldManager, apply),
 		} {
 			Expect(err).To(And(MatchError(apierrors.IsForbidden, "IsForbidden"), MatchError(ContainSubstring("managedFields of deployments "+name))), manager)
