@@ -61,6 +61,9 @@ func neighbours() {
 		pod.NodeSelector = map[string]string{corev1.LabelHostname: "none"}
 		worker := other.manifest.container(name)
 		worker.Env = append(worker.Env, corev1.EnvVar{Name: "LARGE", Value: strings.Repeat("x", large)})
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(other.kubectl(ctx, "delete", "deployment", "--all", "--cascade=foreground", "--timeout=10m")).Error().NotTo(HaveOccurred())
+		}, NodeTimeout(5*patience))
 		_, err := client.AppsV1().Deployments(other.namespace).Create(ctx, other.manifest.deployment, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func(g Gomega, ctx context.Context) {
@@ -82,7 +85,7 @@ func neighbours() {
 		for _, p := range controllers(ctx) {
 			Expect(p.Status.ContainerStatuses[0].RestartCount).To(BeZero(), p.Name)
 		}
-		AddReportEntry("memory of the controllers at most (kB), before and after", before, memory(ctx))
+		AddReportEntry("memory of the controllers at most", "before: "+before+"; beside them: "+memory(ctx))
 
 		By("starting the controller beside them")
 		for _, p := range controllers(ctx) {
@@ -93,7 +96,7 @@ func neighbours() {
 		for _, p := range controllers(ctx) {
 			Expect(p.Status.ContainerStatuses[0].RestartCount).To(BeZero(), p.Name)
 		}
-		AddReportEntry("memory after a start (kB)", memory(ctx))
+		AddReportEntry("memory of the controllers that started beside them", memory(ctx))
 	}, SpecTimeout(10*patience))
 }
 
@@ -107,8 +110,9 @@ func controllers(ctx context.Context) []corev1.Pod {
 }
 
 // memory returns, for each controller, the most memory that it had so far, as Linux says.
-func memory(ctx context.Context) (peaks []string) {
+func memory(ctx context.Context) string {
 	GinkgoHelper()
+	var peaks []string
 	for _, p := range controllers(ctx) {
 		running, err := processes(p.Name)
 		Expect(err).NotTo(HaveOccurred())
@@ -122,5 +126,5 @@ func memory(ctx context.Context) (peaks []string) {
 			}
 		}
 	}
-	return peaks
+	return strings.Join(peaks, ", ")
 }
