@@ -21,7 +21,7 @@ import (
 // large is close to the largest string that etcd stores in one object.
 const large = 1_200_000
 
-// neighbours are specs of what a namespace's user, or somebody with the controller's token, can do to the workloads of others.
+// neighbours are specs in which another namespace's user, or a thief of the controller's token, tries to harm a workload.
 func neighbours() {
 	It("is not changed by a forged managedFields of the controller's token, by which another manager's apply would remove fields", func(ctx SpecContext) {
 		w := prepare(ctx, files, 2, assigned)
