@@ -82,6 +82,16 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 		w.verify(ctx)
 	}, SpecTimeout(4*patience))
 
+	It("leaves them at work when it is deleted without its pods, for their ReplicaSet, for itself when it is back, and under another name", func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, bare, rolling("1", "0"), sharesByAgents)
+		w.divide(agentPartitions)
+		w.becomeAgents(ctx)
+		w.moves(ctx, func(deployment string) {
+			w.manifest.deployment.Name = deployment
+			w.applyAgents(ctx)
+		}, func(_, _ string) { w.expectNoRights(ctx) })
+	}, SpecTimeout(4*patience))
+
 	It("leaves ids and partitions in strict mode to others only when the pods on a lost node have stopped, be they cut off or suspended", func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)

@@ -33,37 +33,49 @@ var _ = Describe("Pods of a Deployment that is deleted without them", func() {
 	It("work for their ReplicaSet, for the Deployment when it is back, and for one of another name, and never two on one partition", func(ctx SpecContext) {
 		w := prepare(ctx, run, 3, sharingRun)
 		w.divide(movedPartitions)
-		w.apply(ctx)
-		w.worksFor(ctx, "Deployment/"+name)
-		pods, err := w.pods(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		set := metav1.GetControllerOf(&pods[0]).Name
-		w.permit(ctx, "replicasets", set)
-
-		w.orphan(ctx, name)
-		code, said := w.verdict(ctx, "Deployment/"+name)
-		Expect(code).To(Equal(1), said)
-		Expect(said).To(ContainSubstring(name))
-		By("deleting a pod, whose replacement has another owner than the others began with")
-		Expect(w.kubectl(ctx, "delete", "pod", pods[0].Name)).Error().NotTo(HaveOccurred())
-		w.worksFor(ctx, "ReplicaSet/"+set)
-
-		By("applying the manifest again")
-		w.apply(ctx)
-		w.worksFor(ctx, "Deployment/"+name)
-
-		By("applying it under another name, once it is deleted again")
-		w.permit(ctx, "deployments", twin)
-		w.orphan(ctx, name)
-		w.create(ctx, w.twin())
-		w.worksFor(ctx, "Deployment/"+twin)
-
-		By("going back")
-		w.orphan(ctx, twin)
-		w.apply(ctx)
-		w.worksFor(ctx, "Deployment/"+name)
+		w.moves(ctx, func(deployment string) {
+			if deployment == twin {
+				w.create(ctx, w.twin())
+				return
+			}
+			w.apply(ctx)
+		}, func(resource, owner string) { w.permit(ctx, resource, owner) })
 	}, SpecTimeout(4*patience))
 })
+
+// moves lets the pods change owners. The function apply makes the Deployment of this name, and permit lets the pods work for one more owner.
+func (w *workload) moves(ctx context.Context, apply func(deployment string), permit func(resource, owner string)) {
+	GinkgoHelper()
+	apply(name)
+	w.worksFor(ctx, "Deployment/"+name)
+	pods, err := w.pods(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	set := metav1.GetControllerOf(&pods[0]).Name
+	permit("replicasets", set)
+
+	w.orphan(ctx, name)
+	code, said := w.verdict(ctx, "Deployment/"+name)
+	Expect(code).To(Equal(1), said)
+	Expect(said).To(ContainSubstring(name))
+	By("deleting a pod, whose replacement has another owner than the others began with")
+	Expect(w.kubectl(ctx, "delete", "pod", pods[0].Name)).Error().NotTo(HaveOccurred())
+	w.worksFor(ctx, "ReplicaSet/"+set)
+
+	By("applying the manifest again")
+	apply(name)
+	w.worksFor(ctx, "Deployment/"+name)
+
+	By("applying it under another name, once it is deleted again")
+	permit("deployments", twin)
+	w.orphan(ctx, name)
+	apply(twin)
+	w.worksFor(ctx, "Deployment/"+twin)
+
+	By("going back")
+	w.orphan(ctx, twin)
+	apply(name)
+	w.worksFor(ctx, "Deployment/"+name)
+}
 
 // sharingRun has idalloc run start a program that works on the partitions that the files name.
 func sharingRun(s *appsv1.DeploymentSpec) {
