@@ -23,7 +23,7 @@ const (
 const CountWatcher = "idalloc-countwatch"
 
 // TurnsKey is the annotation of an owner that sets how many available pods restart, or are replaced, at a time because the count changed: a number or a
-// percentage of the count. The user writes it.
+// percentage of the count, rounded up. The user writes it.
 const TurnsKey = "idalloc.dev/count-turns"
 
 // defaultTurns is the percentage if TurnsKey is absent or invalid.
@@ -48,7 +48,7 @@ func CountTurns(annotations map[string]string, count int) (turns int, problem *P
 		n, percent = defaultTurns, true
 	}
 	if percent {
-		n = min(n, 100) * count / 100
+		n = (min(n, 100)*count + 99) / 100
 	}
 	return max(1, n), problem
 }

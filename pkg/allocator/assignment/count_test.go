@@ -15,11 +15,11 @@ func TestTheAnnotationSaysHowManyPodsRestartAtATime(t *testing.T) {
 	}
 	for _, text := range []string{"", "0", "0%", "-1", "never", "%", "0.5"} {
 		turns, problem := assignment.CountTurns(map[string]string{assignment.TurnsKey: text}, 10)
-		if turns != 2 || problem == nil || problem.Key != assignment.TurnsKey {
+		if turns != 3 || problem == nil || problem.Key != assignment.TurnsKey {
 			t.Errorf("%q of 10: %d, %v", text, turns, problem)
 		}
 	}
-	for count, want := range map[int]int{1: 1, 3: 1, 8: 2, 100: 25} {
+	for count, want := range map[int]int{1: 1, 3: 1, 4: 1, 5: 2, 7: 2, 8: 2, 100: 25} {
 		if turns, problem := assignment.CountTurns(nil, count); turns != want || problem != nil {
 			t.Errorf("of %d by default: %d, %v", count, turns, problem)
 		}
