@@ -26,6 +26,8 @@ const (
 	restart = 42
 	// least is the minimum time between two restarts. Kubernetes has no back-off for a restart of all containers.
 	least = 10 * time.Second
+	// late is how long the file may show an older count than the variable of a new pod. A kubelet updates it within 90 seconds.
+	late = 2 * time.Minute
 )
 
 func main() {
@@ -104,12 +106,12 @@ func (s seen) due(count string, now time.Time) (due bool, left time.Duration) {
 	if count == "" || s.count == "" || count == s.count {
 		return false, 0
 	}
-	left = min(s.at.Add(least).Sub(now), least) // the clock may have gone back
+	left = min(s.at.Add(least).Sub(now), late+least) // the clock may have gone back
 	return left <= 0, max(0, left)
 }
 
 // recall reads what note wrote. If there is nothing yet, the pod is new: its other containers start after this one, with its count or a later one. The file may
-// be older or newer than that.
+// be older than that, and then catches up. Or it is newer, and the containers must restart in the end.
 func recall(path, started, count string) (seen, error) {
 	info, err := os.Stat(path) //nolint:gosec // the pod says which
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,10 +121,11 @@ func recall(path, started, count string) (seen, error) {
 		if started == "" {
 			return seen{}, nil
 		}
-		if err := note(path, started); err != nil {
-			return seen{}, err
+		at := time.Now()
+		if count != "" && count != started {
+			at = at.Add(late)
 		}
-		return seen{started, time.Now()}, nil
+		return seen{started, at}, errors.Join(note(path, started), os.Chtimes(path, at, at))
 	}
 	if err != nil {
 		return seen{}, err

@@ -24,7 +24,7 @@ func TestDue(t *testing.T) {
 		{"another one", seen{"3", now.Add(-time.Hour)}, "5", true, 0},
 		{"ten seconds after the last restart", seen{"3", now.Add(-least)}, "5", true, 0},
 		{"soon after the last restart", seen{"3", now.Add(-4 * time.Second)}, "5", false, 6 * time.Second},
-		{"the clock went back", seen{"3", now.Add(time.Hour)}, "5", false, least},
+		{"the clock went back", seen{"3", now.Add(time.Hour)}, "5", false, late + least},
 		{"an empty file", seen{"3", now.Add(-time.Hour)}, "", false, 0},
 		{"nothing seen yet", seen{"", now.Add(-time.Hour)}, "5", false, 0},
 	} {
@@ -69,19 +69,32 @@ func TestTheContainersStartAgainAtMostOnceForACount(t *testing.T) {
 
 // It says nothing of a count that did not change, and ends when it is told.
 func TestTheFirstCountIsNoChange(t *testing.T) {
-	for _, tc := range []struct{ name, file, started, noted string }{
-		{"as it should be", "3", "3", "3"},
-		{"without the variable", "3", "", "3"},
-		{"the file is older than the containers", "3", "5", "5"},
-		{"nothing says it", "", "", ""},
+	for _, tc := range []struct {
+		name, file, started, noted string
+		waits                      time.Duration
+	}{
+		{"as it should be", "3", "3", "3", 0},
+		{"without the variable", "3", "", "3", 0},
+		{"the file is older than the containers, or newer", "3", "5", "5", late},
+		{"nothing says it", "", "", "", 0},
 	} {
 		dir, path, stop := newVolume(t, tc.file), filepath.Join(t.TempDir(), "seen"), make(chan os.Signal, 1)
 		stop <- os.Interrupt
 		if _, is, err := watch(filepath.Join(dir, "start-count"), path, tc.started, stop); is != "" || err != nil {
 			t.Errorf("%s: it ends with %q, %v", tc.name, is, err)
 		}
-		if text, _ := read(path); text != tc.noted {
-			t.Errorf("%s: noted %q", tc.name, text)
+		seen, err := recall(path, "other", "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen.count != tc.noted && tc.noted != "" {
+			t.Errorf("%s: noted %q", tc.name, seen.count)
+		}
+		if due, left := seen.due("4", seen.at.Add(-tc.waits)); tc.noted != "" && (due || left != tc.waits+least) {
+			t.Errorf("%s: another count is due %v after %s", tc.name, due, left)
+		}
+		if due, _ := seen.due("4", time.Now().Add(late+least)); tc.noted != "" && !due {
+			t.Errorf("%s: another count is never due", tc.name)
 		}
 	}
 }
