@@ -45,6 +45,8 @@ func (s *scene) terms() cases.Terms {
 	return cases.Terms{
 		"settled":         func(rest string) error { n, err := strconv.Atoi(rest); s.snapshot = settledPods(n); return err },
 		"kind":            cases.Text(&o.Kind),
+		"resource":        cases.Text(&o.Resource),
+		"paused":          cases.Just(func() { o.Rollout.Paused = true }),
 		"count":           cases.Number(&o.Count),
 		"now":             moment(&s.now),
 		"written":         moment(&s.written),

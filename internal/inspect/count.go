@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // counted is the count with which the containers of a pod of the controller started, and what follows from it.
@@ -33,8 +34,13 @@ func (f *facts) onCount(p pod) []string {
 		return []string{fmt.Sprintf("the containers of the pod start again with count %s: the next pod's turn comes when all have started and the pod is available", p.started)}
 	case !f.behind(p):
 		return nil
+	case p.onCount == assignment.OnCountReplace && (f.owner.Is(kinds.Job) || f.owner.Resource != ""):
+		return []string{fmt.Sprintf("%sidalloc-controller evicts no pods of a %s, so set annotation %s of the pod template to %s or %s",
+			first, f.owner.Kind, assignment.OnCountKey, assignment.OnCountRestart, assignment.OnCountKeep)}
+	case p.onCount == assignment.OnCountReplace && f.owner.Rollout.Paused:
+		return []string{first + "idalloc-controller evicts the pod when the Deployment is no longer paused: kubectl rollout resume deployment " + f.owner.Name}
 	case p.onCount == assignment.OnCountReplace:
-		return []string{first + "idalloc-controller evicts the pod" + still + ", and as annotation " + assignment.TurnsKey + " and the disruption budgets permit"}
+		return []string{first + "idalloc-controller evicts the pod" + still + ", and as annotation " + assignment.TurnsKey + " and the disruption budgets permit. A pod of an older revision is left to the rolling update"}
 	case len(under) > 0:
 		return []string{first + "they start again when the turns of others have ended (" + few(under) + "): see why these are not available, or raise annotation " + assignment.TurnsKey}
 	}
