@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/internal/runs"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -110,7 +111,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 		p.damage = "labels " + receipt.OwnerLabel + " and " + receipt.IDLabel + " do not say what the receipt locks, so other pods do not see it"
 	}
 	p.template = labels["pod-template-hash"]
-	p.revision = cmp.Or(p.template, labels["controller-revision-hash"])
+	p.revision = cmp.Or(p.template, labels[kinds.RevisionLabel])
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {
 		p.controller, p.namesake = c.Name, c.Name == owner.Name && !owner.Names(c)
 	}

@@ -215,7 +215,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	}
 	flags := map[string]*bool{
 		"hidden": &p.Hidden, "other-gates": &p.OtherGates, "newer": &p.Newer, "hands-over": &p.Receipt.HandsOver, "strict": &p.Receipt.Strict, "settled": &p.Settled,
-		"condemned": &p.Condemned, "stood-back": &p.StoodBack, "refused": &p.Refused,
+		"condemned": &p.Condemned, "stood-back": &p.StoodBack, "refused": &p.Refused, "older": &p.Older,
 	}
 	if flag := flags[first]; flag != nil {
 		*flag = true
@@ -312,10 +312,14 @@ func (w *World) agentWord(p *Pod, first, rest string) (err error) {
 			v := view{w: *w}
 			p.Published, _ = v.published(&pod{Pod: *p, begun: true, id: p.Receipt.Share.ID, was: identity.Identity{ID: receipt.NoID}}, "5")
 		}
+	case "bound": // it waits no longer for a stable count
+		var left time.Duration
+		left, err = time.ParseDuration(strings.TrimPrefix(rest, "in "))
+		p.SettledAt = now().Add(left)
 	case "turn": // it began then
 		p.Turn = rest
 	case "watcher":
-		p.Watcher = rest
+		p.Watcher, p.Program, _ = strings.Cut(rest, " ")
 	case "agent":
 		p.Assigned, p.Gated, p.Agent = false, false, true
 	case "moved": // it locks that id of another owner

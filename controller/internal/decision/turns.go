@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -28,10 +29,12 @@ type Behind struct {
 	Pod     string
 	Started string
 	Stage   Stage
+	// SettledAt is when its wait for a stable count ends or has ended.
+	SettledAt time.Time
 }
 
-// turn is a pod's present start count and, in Turn, its start count and watcher when its turn began. Turn is empty if the pod has no turn, or was not available
-// when the start count changed.
+// turn is a pod's present start count and, in Turn, its start count, watcher and program when its turn began. Turn is empty if the pod has no turn, or was not
+// available when the start count changed.
 type turn struct{ StartCount, Turn string }
 
 // turns decides which pods that restart with the count get the present one now. Pods that are not available get it at once, because their restart costs
@@ -55,13 +58,13 @@ func (v *view) turns() {
 			v.behind(p, StageStarting)
 		}
 	}
-	for _, p := range byID(waiting) {
-		next := turn{v.present(), p.StartCount + " " + p.Watcher}
-		switch _, watcher := p.origin(); {
-		case v.unsettled():
+	for _, p := range v.byWait(waiting) {
+		next := turn{v.present(), strings.TrimSpace(p.StartCount + " " + p.Watcher + " " + p.Program)}
+		switch {
+		case v.unsettled(p):
 			v.behind(p, StageSettling)
 			continue
-		case v.restarts(p) && watcher == p.Watcher: // it has not restarted since its turn began
+		case v.restarts(p) && !p.restarted():
 			next.Turn = p.Turn
 		case v.restarts(p):
 		case !v.available(p):
@@ -77,18 +80,35 @@ func (v *view) turns() {
 	}
 }
 
-func byID(pods []*pod) []*pod {
-	slices.SortFunc(pods, func(a, b *pod) int { return cmp.Or(a.id-b.id, cmp.Compare(a.Name, b.Name)) })
+// byWait sorts pods by how long they have waited for the present count or an earlier one, the longest wait first, and then by id.
+func (v *view) byWait(pods []*pod) []*pod {
+	slices.SortFunc(pods, func(a, b *pod) int {
+		return cmp.Or(a.SettledAt.Compare(b.SettledAt), a.id-b.id, cmp.Compare(a.Name, b.Name))
+	})
 	return pods
+}
+
+// settledAt returns when the pod's wait for a stable count ends.
+func (v *view) settledAt(p *pod) time.Time {
+	if p.SettledAt.IsZero() || v.w.SettledAt.Before(p.SettledAt) {
+		return v.w.SettledAt
+	}
+	return p.SettledAt
 }
 
 // present returns the present count in the form of a start count.
 func (v *view) present() string { return strconv.Itoa(v.w.Owner.Count) }
 
-// unsettled reports whether the count has not been stable for long enough. It records when to decide again.
-func (v *view) unsettled() bool {
-	v.turnAt = v.w.SettledAt
-	return v.w.SettledAt.After(v.w.Now)
+// unsettled reports whether the count has not been stable for long enough for the pod. It records when to decide again.
+func (v *view) unsettled(p *pod) bool {
+	at := v.settledAt(p)
+	if !at.After(v.w.Now) {
+		return false
+	}
+	if v.turnAt.IsZero() || at.Before(v.turnAt) {
+		v.turnAt = at
+	}
+	return true
 }
 
 // turnsWith reports whether the pod runs and changes its start count in this way. A pod with an id above the count keeps its start count until Kubernetes
@@ -117,27 +137,36 @@ func (v *view) startCount(p *pod, count string) turn {
 	return turn{p.StartCount, p.Turn}
 }
 
-// origin parses the pod's turn: the start count before it, and the watcher that should end.
-func (p *pod) origin() (count, watcher string) {
-	count, watcher, _ = strings.Cut(p.Turn, " ")
-	return count, watcher
+// restarted reports whether all containers of the pod have restarted since its turn began. If the watcher or the program alone ended, the others still have the
+// former count.
+func (p *pod) restarted() bool {
+	_, containers, _ := strings.Cut(p.Turn, " ")
+	watcher, program, _ := strings.Cut(containers, " ")
+	return p.Watcher != "" && p.Watcher != watcher && (program == "" || p.Program != program)
 }
 
 // restarts reports whether the pod's turn is in progress. It ends when the pod is available and its containers have restarted, or need no restart.
 func (v *view) restarts(p *pod) bool {
-	count, watcher := p.origin()
-	over := v.available(p) && p.Watcher != "" && (p.Watcher != watcher || count == p.StartCount)
+	count, _, _ := strings.Cut(p.Turn, " ")
+	over := v.available(p) && p.Watcher != "" && (p.restarted() || count == p.StartCount)
 	return p.Turn != "" && !over
 }
 
 func (v *view) behind(p *pod, at Stage) {
-	v.d.Behind = append(v.d.Behind, Behind{Pod: p.Name, Started: p.StartCount, Stage: at})
+	v.d.Behind = append(v.d.Behind, Behind{Pod: p.Name, Started: p.StartCount, Stage: at, SettledAt: v.settledAt(p)})
 }
 
 // replace evicts pods that started with another count. It evicts pods that are not available at once. It evicts the others while few enough ids lack an
-// available pod.
+// available pod. In the presence of a lost pod it leaves one pod available.
 func (v *view) replace() {
 	o, c := v.w.Owner, v.census()
+	for _, r := range v.d.Remove {
+		if p := v.named[r.Pod]; v.available(p) {
+			c.without++
+			c.available--
+		}
+	}
+	room := o.Turns - c.without
 	var working []*pod
 	for _, p := range c.holders {
 		if !v.turnsWith(p, assignment.OnCountReplace) || p.StartCount == v.present() {
@@ -149,25 +178,28 @@ func (v *view) replace() {
 			stage = StageNever
 		case o.Paused:
 			stage = StagePaused
-		case !p.Owned || !v.current(p):
+		case !p.Owned || !v.current(p) || p.Older:
 			stage = StageRollout
-		case v.unsettled():
+		case v.unsettled(p):
 			stage = StageSettling
 		case v.available(p):
 			working = append(working, p)
 			continue
 		default:
 			v.evict(p)
-			c.without--
+			room++ // its id lacks an available pod anyway
 		}
 		v.behind(p, stage)
 	}
-	for _, p := range byID(working) {
-		if c.without >= o.Turns {
+	if c.lost > 0 && o.Count > 1 {
+		room = min(room, c.available-1)
+	}
+	for _, p := range v.byWait(working) {
+		if room <= 0 {
 			v.behind(p, StageQueued)
 			continue
 		}
-		c.without++
+		room--
 		v.evict(p)
 		v.behind(p, StageEvicting)
 	}

@@ -70,6 +70,8 @@ type Pod struct {
 	Newer bool
 	// Under is the owner that the pod's receipt or its identity names, or the zero value.
 	Under identity.Owner
+	// Older: the pod is of an older revision, although the current one has the same controller, as in a StatefulSet.
+	Older bool
 	// Placed: the pod is on a node.
 	Placed bool
 	// Ready: the pod is Ready. It is available from AvailableAt on.
@@ -81,8 +83,11 @@ type Pod struct {
 	LostAt time.Time
 	// Hidden: lists do not find the pod's lock, because its labels contradict its receipt.
 	Hidden bool
-	// OnCount is what happens to the pod when the count changes, from its annotation. Watcher is the id of the running container that restarts it.
-	OnCount, Watcher string
+	// OnCount is what happens to the pod when the count changes, from its annotation. Watcher is the id of the running container that restarts it, and Program
+	// that of its first other container.
+	OnCount, Watcher, Program string
+	// SettledAt is when the pod waits no longer for a stable count, even if there is none. It is zero if that is not known.
+	SettledAt time.Time
 	// FirstNumber is what the pod asks for as the machine number of id 0, or 0 if it asks for none. BadNumber: what it asks for is invalid.
 	FirstNumber int
 	BadNumber   bool
@@ -160,7 +165,7 @@ type Take struct {
 }
 
 // Published are the annotations of a pod that its container reads. StartCount is the count in the environment of a container that starts now. Turn is the start
-// count and the watcher at the begin of the pod's turn to restart. It is empty when the turn has ended. Number is the machine number, or empty.
+// count, the watcher and the program at the begin of the pod's turn to restart. It is empty when the turn has ended. Number is the machine number, or empty.
 type Published struct{ ID, Count, StartCount, Turn, Number, Identity string }
 
 // Begin lets a pod's program begin with the receipt that T3 showed.

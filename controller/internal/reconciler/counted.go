@@ -3,43 +3,58 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// settleMost bounds the wait for a stable count, as a multiple of the user's time, if the count never stops changing.
+// settleMost bounds a pod's wait for a stable count, as a multiple of the user's time, if the count never stops changing.
 const settleMost = 10
 
-// counted records the owner's count, since when it has had it (since), and when the present series of changes began (first).
+// counted records the owner's count, since when it has had it, and since when each pod's containers have had another one.
 type counted struct {
-	count        int
-	since, first time.Time
-	settled      time.Time
+	count  int
+	since  time.Time
+	behind map[string]time.Time
 }
 
-// settles returns when the count has been stable for the time after. If it changes all the time, that is ten times as long after the first change.
+// settles returns when the count has been stable for the time after.
 func (c *counted) settles(count int, after time.Duration, now time.Time) time.Time {
 	if c.since.IsZero() || count != c.count {
-		if c.since.IsZero() || !c.settled.After(now) {
-			c.first = now
-		}
 		c.count, c.since = count, now
 	}
-	c.settled = c.since.Add(after)
-	if last := c.first.Add(settleMost * after); last.Before(c.settled) {
-		c.settled = last
+	return c.since.Add(after)
+}
+
+// bound sets until when each pod waits for a stable count at the latest.
+func (c *counted) bound(pods []decision.Pod, after time.Duration, now time.Time) {
+	was, present := c.behind, strconv.Itoa(c.count)
+	c.behind = nil
+	for i := range pods {
+		p := &pods[i]
+		if p.StartCount == "" || p.StartCount == present || p.OnCount != assignment.OnCountRestart && p.OnCount != assignment.OnCountReplace {
+			continue
+		}
+		if c.behind == nil {
+			c.behind = map[string]time.Time{}
+		}
+		since, known := was[p.Name]
+		if !known {
+			since = now
+		}
+		c.behind[p.Name] = since
+		p.SettledAt = since.Add(settleMost * after)
 	}
-	return c.settled
 }
 
 // tellCount writes an Event about pods that have waited too long to start with the present count.
 func (p *pass) tellCount(ctx context.Context, behind []decision.Behind) {
-	first, pods := map[decision.Stage]string{}, map[decision.Stage]int{}
+	first, pods, since := map[decision.Stage]string{}, map[decision.Stage]int{}, map[decision.Stage]time.Time{}
 	for _, b := range behind {
-		if pods[b.Stage]++; first[b.Stage] == "" {
-			first[b.Stage] = b.Pod
+		if pods[b.Stage]++; first[b.Stage] == "" || b.SettledAt.Before(since[b.Stage]) {
+			first[b.Stage], since[b.Stage] = b.Pod, b.SettledAt
 		}
 	}
 	for stage, what := range map[decision.Stage]string{
@@ -51,7 +66,7 @@ func (p *pass) tellCount(ctx context.Context, behind []decision.Behind) {
 		if pods[stage] == 0 {
 			continue
 		}
-		if left := p.world.SettledAt.Add(starts).Sub(p.world.Now); left > 0 {
+		if left := since[stage].Add(starts).Sub(p.world.Now); left > 0 {
 			p.requeue(left)
 		} else {
 			// Event: a minute after the count became stable, some pods have not started with it.

@@ -1,12 +1,14 @@
 package reconciler
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
@@ -28,16 +30,48 @@ func TestTheCountStandsStill(t *testing.T) {
 		{"the user wants it sooner", 140, 5, 5, 135},
 		{"it changes again after that", 200, 6, 30, 230},
 		{"it changes all the time", 215, 7, 30, 245},
-		{"for minutes", 490, 8, 30, 500},
-		{"the last pods have had their turns", 510, 9, 30, 540},
 	} {
 		got := c.settles(tc.count, time.Duration(tc.after)*time.Second, at(tc.at))
 		if !got.Equal(at(tc.settled)) {
 			t.Errorf("%s: settled after %s", tc.name, got.Sub(start))
 		}
-		if tc.at == 215 { // in between
-			for s := 230; s < 490; s += 15 {
-				c.settles(s, 30*time.Second, at(s))
+	}
+}
+
+// A count that changes every 15 seconds never stands still. Each pod waits ten times the user's time, since its containers first had another count.
+func TestAPodWaitsForAStableCountForALimitedTime(t *testing.T) {
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	pod := func(name, way, started string) decision.Pod {
+		p := decision.Pod{OnCount: way}
+		p.Name, p.StartCount = name, started
+		return p
+	}
+	var c counted
+	for s := 0; s <= 400; s += 15 {
+		count := 3 + s
+		c.settles(count, 30*time.Second, at(s))
+		turned := "3"
+		if s >= 150 { // its turn came then
+			turned = "153"
+		}
+		pods := []decision.Pod{
+			pod("restarts", assignment.OnCountRestart, "3"), pod("is replaced", assignment.OnCountReplace, turned),
+			pod("keeps", assignment.OnCountKeep, "3"), pod("is new", assignment.OnCountRestart, strconv.Itoa(count)),
+		}
+		c.bound(pods, 30*time.Second, at(s))
+		if s == 0 {
+			continue
+		}
+		want := map[string]time.Time{"restarts": at(315), "is replaced": at(315)}
+		if s == 150 {
+			want["is replaced"] = time.Time{}
+		} else if s > 150 {
+			want["is replaced"] = at(465)
+		}
+		for _, p := range pods {
+			if !p.SettledAt.Equal(want[p.Name]) {
+				t.Errorf("after %d s: the pod that %s waits until %s", s, p.Name, p.SettledAt.Sub(start))
 			}
 		}
 	}
@@ -52,12 +86,13 @@ func TestTheCacheKeepsWhatTurnsNeed(t *testing.T) {
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
 		{Name: "setup", ContainerID: "containerd://1"}, {Name: assignment.CountWatcher, ContainerID: "containerd://70fba7807c1c4711"},
 	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "worker", ContainerID: "containerd://c1c4711"}, {Name: "other"}}
 	for range 2 {
 		if _, err := trimPod(pod); err != nil {
 			t.Fatal(err)
 		}
 		q := passOf(t, nil).podOf(pod)
-		if q.OnCount != assignment.OnCountRestart || q.StartCount != "3" || q.Turn != "2 f00" || q.Watcher != "70fba7807c1c" || q.FirstNumber != 1024 || q.Number != "1027" {
+		if q.OnCount != assignment.OnCountRestart || q.StartCount != "3" || q.Turn != "2 f00" || q.Watcher != "70fba7807c1c" || q.Program != "c1c4711" || q.FirstNumber != 1024 || q.Number != "1027" {
 			t.Errorf("the pod is %+v", q)
 		}
 	}

@@ -133,6 +133,7 @@ func (p *pass) see(lists ...*corev1.PodList) {
 		}
 	}
 	slices.SortFunc(p.world.Pods, func(a, b decision.Pod) int { return strings.Compare(a.Name, b.Name) })
+	p.memory.counted.bound(p.world.Pods, settle, p.world.Now)
 	p.world.Rests = p.memory.failing.Left(p.world.Now) > 0
 	p.memory.ends.See(p.world.Pods, p.world.Now)
 	p.world.Ends = p.memory.ends
@@ -205,6 +206,10 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 			q.Watcher = short(c.ContainerID)
 		}
 	}
+	if len(pod.Status.ContainerStatuses) > 0 && q.Watcher != "" {
+		q.Program = short(pod.Status.ContainerStatuses[0].ContainerID)
+	}
+	q.Older = p.owner.Template != "" && pod.Labels[kinds.RevisionLabel] != p.owner.Template
 	p.says(&q, pod)
 	for _, from := range []string{former(q.Identity), q.Receipt.Owner} {
 		if from != "" && from != p.ref.String() && !slices.Contains(p.world.Former, from) {

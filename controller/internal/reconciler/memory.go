@@ -37,7 +37,7 @@ type memory struct {
 	// unused are the generations of ReplicaSets that had no pods and no replicas. Lost: one GET for each.
 	unused map[types.UID]int64
 
-	// counted is since when the owner has had its count. Lost: pods that restart with a new count wait again until it is stable.
+	// counted is since when the owner has had its count, and its pods another one. Lost: pods that restart with a new count wait again until it is stable.
 	counted counted
 	// ends is when pods have ended. Lost: each free id rests again, from then on.
 	ends decision.Ends

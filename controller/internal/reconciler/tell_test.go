@@ -105,6 +105,38 @@ func TestIDsThatRestAreToldOnceEach(t *testing.T) {
 	}
 }
 
+func TestPodsThatWaitForTheirCountAreToldAfterAMinute(t *testing.T) {
+	for stage, want := range map[decision.Stage]string{
+		decision.StageStarting: "CountWaits: 2 pods started with another count, such as b: its turn to restart has not ended, because it is not available or has not restarted: see why, or set the count back",
+		decision.StageQueued:   "CountWaits: 2 pods started with another count, such as b: it waits until more pods are available: see why others are not, or raise annotation idalloc.dev/count-turns",
+		decision.StagePaused:   "CountWaits: 2 pods started with another count, such as b: the Deployment is paused: resume it",
+		decision.StageNever:    "CountWaits: 2 pods started with another count, such as b: idalloc-controller evicts no pods of a Deployment: set annotation idalloc.dev/on-count-change to restart or keep",
+		decision.StageSettling: "", decision.StageEvicting: "", decision.StageRollout: "",
+	} {
+		clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+		b := &board{}
+		p := b.pass(t, clk)
+		d := decision.Decision{Behind: []decision.Behind{
+			{Pod: "a", Started: "3", Stage: stage, SettledAt: clk.Now().Add(time.Minute)}, {Pod: "b", Started: "3", Stage: stage, SettledAt: clk.Now()},
+		}}
+		p.tell(t.Context(), d)
+		if len(b.events) > 0 {
+			t.Errorf("%s: too soon: %q", stage, b.events)
+		}
+		if want != "" && p.after != starts {
+			t.Errorf("%s: the next pass comes after %s", stage, p.after)
+		}
+		clk.Step(starts)
+		for range 2 {
+			p.world.Now = clk.Now()
+			p.tell(t.Context(), d)
+		}
+		if got := strings.Join(b.events, "\n"); got != want {
+			t.Errorf("%s: %q, want %q", stage, got, want)
+		}
+	}
+}
+
 func TestAPodThatAsksForNoMachineNumberIsTold(t *testing.T) {
 	b := &board{}
 	p := b.pass(t, clock.RealClock{})

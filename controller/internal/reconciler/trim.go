@@ -58,9 +58,10 @@ func trimPod(o any) (any, error) {
 			status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
-	for _, c := range pod.Status.InitContainerStatuses {
+	for i, c := range pod.Status.InitContainerStatuses {
 		if c.Name == assignment.CountWatcher {
-			status.InitContainerStatuses = []corev1.ContainerStatus{{Name: c.Name, ContainerID: c.ContainerID[:min(len(c.ContainerID), longestName)]}}
+			status.InitContainerStatuses = trimContainers(pod.Status.InitContainerStatuses[i:])
+			status.ContainerStatuses = trimContainers(pod.Status.ContainerStatuses)
 		}
 	}
 	reads := readsStartCount(pod)
@@ -70,6 +71,15 @@ func trimPod(o any) (any, error) {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, readsStartCountKey, "")
 	}
 	return pod, nil
+}
+
+// trimContainers keeps the first container's id.
+func trimContainers(list []corev1.ContainerStatus) []corev1.ContainerStatus {
+	if len(list) == 0 {
+		return nil
+	}
+	id := list[0].ContainerID
+	return []corev1.ContainerStatus{{Name: list[0].Name, ContainerID: id[:min(len(id), longestName)]}}
 }
 
 // readsStartCount reports whether something in the pod reads the annotation receipt.StartCountKey. It also works on a trimmed pod.
@@ -93,7 +103,7 @@ func readsStartCount(pod *corev1.Pod) bool {
 
 func trimPodMeta(m *metav1.ObjectMeta) {
 	trimObject(m)
-	m.Labels = keep(m.Labels, receipt.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, kinds.PodIndexLabel, kinds.CompletionIndexLabel)
+	m.Labels = keep(m.Labels, receipt.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, kinds.PodIndexLabel, kinds.CompletionIndexLabel, kinds.RevisionLabel)
 	was := m.Annotations[tooLargeKey]
 	m.Annotations = keep(m.Annotations, receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, receipt.IdentityKey,
 		receipt.NumberKey, assignment.FirstNumberKey, assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, kinds.CompletionIndexLabel)

@@ -49,6 +49,9 @@ const (
 	CompletionIndexLabel = "batch.kubernetes.io/job-completion-index"
 )
 
+// RevisionLabel is the label of a StatefulSet's pod with the hash of the template from which it was made.
+const RevisionLabel = "controller-revision-hash"
+
 // Kind is a kind of owner, with everything that distinguishes it from others.
 type Kind struct {
 	schema.GroupVersionKind

@@ -29,6 +29,8 @@ type Owner struct {
 	Ready int
 	// Rollout is how a Deployment replaces its pods. It is the zero value for other kinds.
 	Rollout rollout.View
+	// Template is the hash of a StatefulSet's pod template, as its pods have it in the label kinds.RevisionLabel. It is empty for other kinds.
+	Template string
 	// RollsNow: a rolling update is under way, so each pod that ends has a successor.
 	RollsNow bool
 	// Selector selects the owner's pods, in the form for list requests.
@@ -61,6 +63,7 @@ func DecodeOwner(ref kinds.Ref, object *wire.Object, earlier *Owner) (Owner, err
 		Controlled:      ref.Is(kinds.ReplicaSet) && metav1.GetControllerOfNoCopy(object) != nil,
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		RollsNow:        rollout.Running(ref, object),
+		Template:        object.Status.UpdateRevision,
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 		Pods:            object.Status.Replicas + object.Status.TerminatingReplicas + object.Status.Active + object.Status.Terminating,
 		Ready:           object.Status.ReadyReplicas + object.Status.Ready,
