@@ -51,6 +51,15 @@ func countChanges() {
 			}
 			before, pods = after, now
 		}
+		for _, pod := range before {
+			found, err := processes(pod)
+			Expect(err).NotTo(HaveOccurred())
+			watcher := found[assignment.CountWatcher[:15]]
+			Expect(watcher).NotTo(BeZero())
+			Expect(kilobytes(watcher, "VmRSS")).To(BeNumerically("<=", 8*1024), "resident memory of the watcher")
+			Expect(fmt.Sprintf("/proc/%d/root/seen", watcher)).To(BeADirectory())
+			Expect(fmt.Sprintf("/proc/%d/root/var/run/secrets/kubernetes.io/serviceaccount/token", watcher)).NotTo(BeAnExistingFile())
+		}
 		w.verify(ctx)
 	}, SpecTimeout(4*patience))
 

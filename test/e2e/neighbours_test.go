@@ -117,14 +117,20 @@ func memory(ctx context.Context) string {
 		running, err := processes(p.Name)
 		Expect(err).NotTo(HaveOccurred())
 		for program, pid := range running {
-			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-			Expect(err).NotTo(HaveOccurred())
-			for line := range strings.Lines(string(status)) {
-				if peak, is := strings.CutPrefix(line, "VmHWM:"); is {
-					peaks = append(peaks, program+" "+strings.TrimSpace(peak))
-				}
-			}
+			peaks = append(peaks, fmt.Sprintf("%s %d kB", program, kilobytes(pid, "VmHWM")))
 		}
 	}
 	return strings.Join(peaks, ", ")
+}
+
+// kilobytes returns a number of a process, as Linux says.
+func kilobytes(pid int, name string) (number int) {
+	GinkgoHelper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	Expect(err).NotTo(HaveOccurred())
+	_, rest, found := strings.Cut(string(status), name+":")
+	Expect(found).To(BeTrue(), name)
+	_, err = fmt.Sscan(rest, &number)
+	Expect(err).NotTo(HaveOccurred())
+	return number
 }
