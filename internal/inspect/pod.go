@@ -92,7 +92,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	}
 	p.runs, p.assigned = runsIdalloc(u), assignedOf(u)
 	switch r, err := receipt.Parse(u.GetAnnotations()[receipt.Key]); {
-	case p.byController && p.Former.State == receipt.Locks: // it keeps for life the owner under which it began
+	case p.byController && p.Former.State == receipt.Locks, p.keepsFormer(owner): // it keeps the owner under which it began
 		p.Pod = p.Moved()
 	case err == nil && r.UID == p.UID && r.Owner != owner.String() && !p.byController:
 		p.elsewhere = r
@@ -116,6 +116,11 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 		p.controller, p.namesake = c.Name, c.Name == owner.Name && !owner.Names(c)
 	}
 	return p
+}
+
+// keepsFormer reports whether idalloc in the pod continues under what it locked for its former owner, because this owner proposes the same.
+func (p pod) keepsFormer(owner store.Owner) bool {
+	return p.told != nil && p.told.Owner.String() == owner.String() && p.Former.State == receipt.Locks && p.Former.Share.Equal(p.told.Share)
 }
 
 // assigned is the state of a pod for which the controller plans or locks.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -26,6 +27,25 @@ func TestWhatAPodShowsOfItsProposal(t *testing.T) {
 	}
 	if a := of("u", receipt.ByController); a.byAgent || a.told != nil {
 		t.Errorf("a pod behind the gate: %+v", a)
+	}
+}
+
+// The owner proposes what the agent has from its former owner, so it stays there. Otherwise it will give that up.
+func TestAnAgentCountsWhereItIsProposedWhatItHas(t *testing.T) {
+	owner := settledPods(1).owner
+	held := receipt.Receipt{UID: "u", Owner: "ReplicaSet/former", State: receipt.Locks, Share: receipt.Share{ID: 2}, Token: 7}
+	for id, keeps := range map[int]bool{2: true, 1: false} {
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+			"name": "a", "uid": "u",
+			"labels": map[string]any{receipt.AssignLabel: receipt.ByAgent, receipt.IDLabel: "2", receipt.OwnerLabel: assignment.OwnerLabelValue(held.Owner)},
+			"annotations": map[string]any{
+				receipt.Key: held.Encode(), receipt.ProposalKey: receipt.Proposal{UID: "u", Owner: owner.Owner(), Share: receipt.Share{ID: id}}.Encode(),
+			},
+		}}}
+		p := newPod(u, owner, true)
+		if p.Receipt.LocksSlot(2) != keeps || (p.elsewhere.State == receipt.Locks) == keeps || p.damage != "" {
+			t.Errorf("id %d is proposed: it locks %+v here, %+v elsewhere, damage %q", id, p.Receipt, p.elsewhere, p.damage)
+		}
 	}
 }
 
