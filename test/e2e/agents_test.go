@@ -82,14 +82,29 @@ var _ = Describe("A Deployment for whose sidecars the controller plans", Serial,
 		w.verify(ctx)
 	}, SpecTimeout(4*patience))
 
-	It("leaves them at work when it is deleted without its pods, for their ReplicaSet, for itself when it is back, and under another name", func(ctx SpecContext) {
+	It("leaves them at work under the same tokens when it is deleted without its pods, when it is back, and under another name", func(ctx SpecContext) {
 		w := prepare(ctx, files, 3, bare, rolling("1", "0"), sharesByAgents)
 		w.divide(agentPartitions)
 		w.becomeAgents(ctx)
+		var before map[int]overlap.Record
 		w.moves(ctx, func(deployment string) {
 			w.manifest.deployment.Name = deployment
 			w.applyAgents(ctx)
-		}, func(_, _ string) { w.expectNoRights(ctx) })
+		}, func(_, _ string) { w.expectNoRights(ctx) }, func(owner string) {
+			w.allWorkFor(ctx, owner, 3)
+			work := w.divided(ctx, 3)
+			kept := 0
+			for number, was := range before {
+				if is := work[number]; is.Pod == was.Pod {
+					Expect(is.Token).To(Equal(was.Token), "the token of partition %d for %s", number, owner)
+					kept++
+				}
+			}
+			if before != nil {
+				Expect(kept).To(BeElementOf(2*agentPartitions/3, agentPartitions), "partitions that no pod stopped to work on for %s", owner)
+			}
+			before = work
+		})
 	}, SpecTimeout(4*patience))
 
 	It("leaves ids and partitions in strict mode to others only when the pods on a lost node have stopped, be they cut off or suspended", func(ctx SpecContext) {

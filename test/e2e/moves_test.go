@@ -39,15 +39,16 @@ var _ = Describe("Pods of a Deployment that is deleted without them", func() {
 				return
 			}
 			w.apply(ctx)
-		}, func(resource, owner string) { w.permit(ctx, resource, owner) })
+		}, func(resource, owner string) { w.permit(ctx, resource, owner) }, func(owner string) { w.worksFor(ctx, owner) })
 	}, SpecTimeout(4*patience))
 })
 
-// moves lets the pods change owners. The function apply makes the Deployment of this name, and permit lets the pods work for one more owner.
-func (w *workload) moves(ctx context.Context, apply func(deployment string), permit func(resource, owner string)) {
+// moves lets the pods change owners. The function apply makes the Deployment of this name, permit lets the pods work for one more owner, and works waits until
+// all of them work for an owner.
+func (w *workload) moves(ctx context.Context, apply func(deployment string), permit func(resource, owner string), works func(owner string)) {
 	GinkgoHelper()
 	apply(name)
-	w.worksFor(ctx, "Deployment/"+name)
+	works("Deployment/" + name)
 	pods, err := w.pods(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	set := metav1.GetControllerOf(&pods[0]).Name
@@ -59,22 +60,22 @@ func (w *workload) moves(ctx context.Context, apply func(deployment string), per
 	Expect(said).To(ContainSubstring(name))
 	By("deleting a pod, whose replacement has another owner than the others began with")
 	Expect(w.kubectl(ctx, "delete", "pod", pods[0].Name)).Error().NotTo(HaveOccurred())
-	w.worksFor(ctx, "ReplicaSet/"+set)
+	works("ReplicaSet/" + set)
 
 	By("applying the manifest again")
 	apply(name)
-	w.worksFor(ctx, "Deployment/"+name)
+	works("Deployment/" + name)
 
 	By("applying it under another name, once it is deleted again")
 	permit("deployments", twin)
 	w.orphan(ctx, name)
 	apply(twin)
-	w.worksFor(ctx, "Deployment/"+twin)
+	works("Deployment/" + twin)
 
 	By("going back")
 	w.orphan(ctx, twin)
 	apply(name)
-	w.worksFor(ctx, "Deployment/"+name)
+	works("Deployment/" + name)
 }
 
 // sharingRun has idalloc run start a program that works on the partitions that the files name.
@@ -115,6 +116,12 @@ func (w *workload) worksFor(ctx context.Context, owner string) {
 	const n = 3
 	w.heldFor(ctx, owner, n)
 	w.divided(ctx, n)
+	w.allWorkFor(ctx, owner, n)
+}
+
+// allWorkFor waits until verify finds nothing, and n pods at work.
+func (w *workload) allWorkFor(ctx context.Context, owner string, n int) {
+	GinkgoHelper()
 	Eventually(func(g Gomega, ctx context.Context) {
 		code, said := w.verdict(ctx, owner)
 		g.Expect(code).To(BeZero(), said)
