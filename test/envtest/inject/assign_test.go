@@ -24,6 +24,11 @@ var assigned = with(`idalloc.dev/inject: "true"`, "idalloc.dev/assign: controlle
 
 func assignedWith(oldnew ...string) string { return strings.NewReplacer(oldnew...).Replace(assigned) }
 
+// annotatedWith is such a workload with annotations in its template, and with pairs of texts replaced.
+func annotatedWith(pairs string, oldnew ...string) string {
+	return assignedWith(append(oldnew, "assign: controller}", "assign: controller}\n      annotations: {"+pairs+"}")...)
+}
+
 // asController acts by the account of idalloc-controller, which RBAC lets do everything here.
 func asController() (kubernetes.Interface, *store.Store) {
 	GinkgoHelper()
@@ -63,10 +68,17 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 			Expect(c.Env[0].ValueFrom.FieldRef.FieldPath).To(Equal("metadata.annotations['idalloc.dev/id']"), c.Name)
 			Expect(c.Env[1]).To(And(HaveField("Name", "IDALLOC_COUNT"), HaveField("ValueFrom.FieldRef.FieldPath", "metadata.annotations['idalloc.dev/start-count']")), c.Name)
 			Expect(sees(c)).To(BeTrue(), c.Name)
+			token := ContainElement(HaveField("Name", HavePrefix("kube-api-access-")))
+			if c.Name == assignment.CountWatcher {
+				token = Not(token)
+			}
+			Expect(c.VolumeMounts).To(token, c.Name)
 		}
 	},
 		Entry("with the label alone", assigned),
 		Entry("with several containers, which have lists of their own", assignedWith(oneContainer, twoContainers)),
+		Entry("with a count that restarts", annotatedWith("idalloc.dev/on-count-change: restart")),
+		Entry("with a count that restarts init containers", annotatedWith("idalloc.dev/on-count-change: restart", oneContainer, twoContainers)),
 	)
 
 	It("keep a gate of another controller", func(ctx SpecContext) {

@@ -85,7 +85,7 @@ func normal(pod *corev1.Pod) *corev1.Pod {
 					m.Name = api
 				}
 			}
-			slices.SortFunc(c.VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
+			slices.SortFunc(c.VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name+a.MountPath, b.Name+b.MountPath) })
 			// The policy has the variables first, and the command behind those that do not refer to them.
 			slices.SortStableFunc(c.Env, func(a, b corev1.EnvVar) int { return rank(a) - rank(b) })
 		}
