@@ -61,12 +61,11 @@ func (w *workload) assign(image string, keeps bool) (changed bool, err error) {
 	all := root.Content[0]
 	p := pod{spec: spec, keeps: keeps}
 	env := elements(list(all, "env"))
+	p.set(spec, "schedulingGates", "name", field(all, "gate"), -1)
 	if w.number() != nil {
 		env = append(env, descend(all, "number", "env"))
-		files := list(descend(all, "volume", "downwardAPI"), "items")
-		files.Content = append(files.Content, descend(all, "number", "file"))
+		p.number(all)
 	}
-	p.set(spec, "schedulingGates", "name", field(all, "gate"), -1)
 	p.set(spec, "volumes", "name", field(all, "volume"), -1)
 	if w.onCount() == assignment.OnCountRestart {
 		p.watch(all, cmp.Or(value(w.template, "metadata", "annotations", imageKey), image))
@@ -76,6 +75,17 @@ func (w *workload) assign(image string, keeps bool) (changed bool, err error) {
 		p.set(c, "volumeMounts", "mountPath", clone(field(all, "mount")), -1)
 	}
 	return w.mark(AssignLabel, ByController) || p.changed, nil
+}
+
+// number adds the file of the machine number to those of the id, also where the pod has their volume already.
+func (p *pod) number(all *yaml.Node) {
+	file := descend(all, "number", "file")
+	files := list(descend(all, "volume", "downwardAPI"), "items")
+	files.Content = append(files.Content, file)
+	volumes := list(p.spec, "volumes")
+	if at := named(volumes, "name", idVolume); at >= 0 && p.keeps {
+		p.set(field(volumes.Content[at], "downwardAPI"), "items", "path", clone(file), -1)
+	}
 }
 
 // watch adds the container that restarts all others. It comes first, so that the others start with its count or a later one.

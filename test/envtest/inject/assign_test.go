@@ -29,6 +29,17 @@ func annotatedWith(pairs string, oldnew ...string) string {
 	return assignedWith(append(oldnew, "assign: controller}", "assign: controller}\n      annotations: {"+pairs+"}")...)
 }
 
+// filesOfAnID is the volume that a template without a machine number has.
+const filesOfAnID = `
+      volumes:
+        - {name: data, emptyDir: {}}
+        - name: idalloc
+          downwardAPI:
+            items:
+              - {path: identity.json, fieldRef: {fieldPath: "metadata.annotations['idalloc.dev/identity']"}}
+              - {path: id, fieldRef: {fieldPath: "metadata.annotations['idalloc.dev/id']"}}
+              - {path: count, fieldRef: {fieldPath: "metadata.annotations['idalloc.dev/count']"}}`
+
 // asController acts by the account of idalloc-controller, which RBAC lets do everything here.
 func asController() (kubernetes.Interface, *store.Store) {
 	GinkgoHelper()
@@ -79,6 +90,8 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		Entry("with several containers, which have lists of their own", assignedWith(oneContainer, twoContainers)),
 		Entry("with a count that restarts", annotatedWith("idalloc.dev/on-count-change: restart")),
 		Entry("with a count that restarts init containers", annotatedWith("idalloc.dev/on-count-change: restart", oneContainer, twoContainers)),
+		Entry("with a machine number", annotatedWith(`idalloc.dev/first-number: "1024"`, oneContainer, twoContainers)),
+		Entry("with a machine number and the files of an id", annotatedWith(`idalloc.dev/first-number: "1024"`, oneContainer, oneContainer+filesOfAnID)),
 	)
 
 	It("keep a gate of another controller", func(ctx SpecContext) {

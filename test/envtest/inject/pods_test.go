@@ -94,10 +94,10 @@ func normal(pod *corev1.Pod) *corev1.Pod {
 }
 
 func rank(e corev1.EnvVar) int {
-	if i := slices.Index([]string{"IDALLOC_ID", "IDALLOC_COUNT"}, e.Name); i >= 0 {
+	if i := slices.Index([]string{"IDALLOC_ID", "IDALLOC_COUNT", "IDALLOC_NUMBER"}, e.Name); i >= 0 {
 		return i
 	}
-	return 2
+	return 3
 }
 
 func names(containers []corev1.Container) []string {
