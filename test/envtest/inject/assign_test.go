@@ -40,6 +40,13 @@ const filesOfAnID = `
               - {path: id, fieldRef: {fieldPath: "metadata.annotations['idalloc.dev/id']"}}
               - {path: count, fieldRef: {fieldPath: "metadata.annotations['idalloc.dev/count']"}}`
 
+// watcher is the container that restarts the others, without its rule.
+const watcher = `
+      initContainers:
+        - name: idalloc-countwatch
+          image: example.com/watcher
+          restartPolicy: Always`
+
 // asController acts by the account of idalloc-controller, which RBAC lets do everything here.
 func asController() (kubernetes.Interface, *store.Store) {
 	GinkgoHelper()
@@ -123,6 +130,32 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 		Entry("a variable of that name", assignedWith("image: example.com/program", "image: example.com/program, env: [{name: IDALLOC_ID, value: x}]"), "container main sets IDALLOC_ID itself"),
 		Entry("a mount at that path", assignedWith(oneContainer, "containers:\n        - {name: main, image: example.com/program, volumeMounts: [{name: x, mountPath: /var/run/idalloc}]}\n      volumes: [{name: x, emptyDir: {}}]"), "container main mounts a volume of its own at /var/run/idalloc"),
 		Entry("a volume of that name", assignedWith(oneContainer, oneContainer+"\n      volumes: [{name: idalloc, emptyDir: {}}]"), "the pod has a volume idalloc of its own"),
+		Entry("another value of on-count-change", annotatedWith("idalloc.dev/on-count-change: reload"), `annotation idalloc.dev/on-count-change is "reload": use "keep", "restart" or "replace"`),
+		Entry("an empty value of on-count-change", annotatedWith(`idalloc.dev/on-count-change: ""`), `annotation idalloc.dev/on-count-change is "": use "keep", "restart" or "replace"`),
+		Entry("a watcher that nothing asks for", assignedWith(oneContainer, oneContainer+watcher), "container idalloc-countwatch would restart all pods at once"),
+		Entry("a watcher of a pod that is replaced", annotatedWith("idalloc.dev/on-count-change: replace", oneContainer, oneContainer+watcher), "container idalloc-countwatch would restart all pods at once"),
+		Entry("a variable of the number's name", annotatedWith(`idalloc.dev/first-number: "1"`, "image: example.com/program", "image: example.com/program, env: [{name: IDALLOC_NUMBER, value: x}]"), "container main sets IDALLOC_NUMBER itself"),
+		Entry("a first number of 0", annotatedWith(`idalloc.dev/first-number: "0"`), `annotation idalloc.dev/first-number is "0": use a number from 1 to 999999999`),
+		Entry("a first number that is too large", annotatedWith(`idalloc.dev/first-number: "1000000000"`), `annotation idalloc.dev/first-number is "1000000000": use a number from 1 to 999999999`),
+	)
+
+	It("refuse to replace the pods of a Job", func(ctx SpecContext) {
+		const sentence = "a Job counts a pod that is evicted as failed"
+		replaced := annotatedWith("idalloc.dev/on-count-change: replace")
+		_, err := create(ctx, namespace, templateOf(replaced), metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "x", UID: "c0ffee", Controller: new(true)})
+		Expect(err).To(MatchError(ContainSubstring(sentence)))
+		_, _, err = inject.Stream(strings.Replace(replaced, "apiVersion: apps/v1\nkind: Deployment", "apiVersion: batch/v1\nkind: Job", 1), inject.Options{})
+		Expect(err).To(MatchError(ContainSubstring(sentence)))
+	})
+
+	DescribeTable("refuse a pod that restarts with a watcher that cannot", func(ctx SpecContext, rule string) {
+		_, err := create(ctx, namespace, templateOf(annotatedWith("idalloc.dev/on-count-change: restart", oneContainer, oneContainer+watcher+rule)))
+		Expect(err).To(MatchError(And(ContainSubstring("ValidatingAdmissionPolicy 'idalloc-assign'"), ContainSubstring("no container idalloc-countwatch whose rule restarts all containers"))))
+	},
+		Entry("because it has no rule", ""),
+		Entry("because its rule restarts it alone", "\n          restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]"),
+		Entry("because its rule is for another code", "\n          restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [41]}}]"),
+		Entry("because its rule is for all codes but that", "\n          restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: NotIn, values: [42]}}]"),
 	)
 
 	It("let the controller alone give the pod its id, and the controller nothing else", func(ctx SpecContext) {
