@@ -109,10 +109,12 @@ type judged struct {
 func (p stranger) start(ctx context.Context, onCountChange string) *judged {
 	GinkgoHelper()
 	u := p.prepare(ctx)
+	const replaced = "        idalloc.dev/on-count-change: replace\n"
 	manifest := u.manifest(ctx)
+	Expect(strings.Count(manifest, replaced)).To(Equal(1))
+	manifest = strings.Replace(manifest, replaced, "        idalloc.dev/on-count-change: "+onCountChange+"\n        inject.idalloc.dev/image: "+image+"\n", 1)
 	if onCountChange != "keep" {
-		template := "      annotations: {idalloc.dev/on-count-change: " + onCountChange + ", inject.idalloc.dev/image: " + image + "}\n"
-		manifest = strings.NewReplacer("  template:\n    metadata:\n", "  template:\n    metadata:\n"+template,
+		manifest = strings.NewReplacer(
 			"    spec:\n", "    spec:\n      securityContext: {runAsUser: 65532}\n", // the image says no user
 			"kind: Deployment\nmetadata:\n", "kind: Deployment\nmetadata:\n  annotations: {idalloc.dev/settle-after: 2s}\n").Replace(manifest)
 	}
