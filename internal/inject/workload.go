@@ -120,7 +120,7 @@ func refuseAssigned(kind string) error {
 	case "Pod":
 		return errors.New("a pod by itself has nothing to number it by: put it into a " + kinds.Any)
 	case "DaemonSet":
-		return errors.New("a DaemonSet has no number of replicas, so its pods get no ids: take label " + AssignLabel + " out of its template")
+		return errors.New("each new node would change the count of all pods of a DaemonSet, so they get no ids: take label " + AssignLabel + " out of its template")
 	}
 	return nil
 }

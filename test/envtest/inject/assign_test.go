@@ -109,7 +109,12 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 
 	It("refuse a pod that a DaemonSet makes, and one whose template has an id", func(ctx SpecContext) {
 		_, err := create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "c0ffee", Controller: new(true)})
-		Expect(err).To(MatchError(ContainSubstring("a DaemonSet has no number of replicas, so its pods get no ids")))
+		const sentence = "each new node would change the count of all pods of a DaemonSet"
+		Expect(err).To(MatchError(ContainSubstring(sentence)))
+		_, _, err = inject.Stream(assignedWith("kind: Deployment", "kind: DaemonSet"), inject.Options{})
+		Expect(err).To(MatchError(ContainSubstring(sentence)))
+		_, err = create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "x", UID: "c0ffee", Controller: new(true)})
+		Expect(err).To(MatchError(ContainSubstring("a static pod cannot wait behind a scheduling gate")))
 		template := templateOf(assigned)
 		template.Annotations = map[string]string{"idalloc.dev/id": "0"}
 		_, err = create(ctx, namespace, template)
