@@ -24,13 +24,21 @@ import (
 
 const huge = 1_200_000
 
+// annotationsOfAPod are those that decisions and writes look at.
+func annotationsOfAPod() []string {
+	return []string{
+		receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, receipt.NumberKey, receipt.IdentityKey,
+		assignment.FirstNumberKey, assignment.OnCountKey, assignment.DeletionCostKey, assignment.KeepCostKey, kinds.CompletionIndexLabel,
+	}
+}
+
 // hostile is metadata that is large wherever its author can make it so.
 func hostile() metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{}, Labels: map[string]string{receipt.AssignLabel: receipt.ByController}}
 	for i := range 20_000 {
 		m.Annotations[strconv.Itoa(i)] = ""
 	}
-	for _, key := range []string{receipt.Key, receipt.ProposalKey, receipt.IDKey, receipt.CountKey, receipt.StartCountKey, receipt.TurnKey, receipt.NumberKey, assignment.FirstNumberKey, assignment.OnCountKey, receipt.IdentityKey, kinds.CompletionIndexLabel, revisionKey, "other"} {
+	for _, key := range append(annotationsOfAPod(), revisionKey, "other") {
 		m.Annotations[key] = strings.Repeat("1", 250_000)
 	}
 	m.OwnerReferences = []metav1.OwnerReference{
@@ -77,12 +85,17 @@ func TestWhatTheCacheKeepsOfAnObjectIsBounded(t *testing.T) {
 	}
 }
 
-// What decisions need of an ordinary pod is there.
+// What decisions and writes need of an ordinary pod is there.
 func TestAnOrdinaryPodLosesNothing(t *testing.T) {
 	lock := receipt.Receipt{UID: "u", Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", UID: "u", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode(), receipt.IDKey: "3"},
+		Name: "a", UID: "u", OwnerReferences: controlledBy("new", kinds.ReplicaSet), Annotations: map[string]string{receipt.Key: lock.Encode()},
 	}}
+	for _, key := range annotationsOfAPod() {
+		if key != receipt.Key && key != receipt.ProposalKey {
+			pod.Annotations[key] = "3"
+		}
+	}
 	was := pod.DeepCopy()
 	if _, err := trimPod(pod); err != nil || !reflect.DeepEqual(pod, was) {
 		t.Errorf("%+v became %+v (%v)", was, pod, err)
