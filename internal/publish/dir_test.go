@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -58,6 +62,27 @@ func TestAllFilesSayTheSameIdentity(t *testing.T) {
 		if got := content(t, dir, name); got != data {
 			t.Errorf("%s is %q, want %q", name, got, data)
 		}
+	}
+}
+
+// The kubelet fails a container whose key the file lacks.
+func TestTheFileHasTheKeysOfTheExample(t *testing.T) {
+	var d appsv1.Deployment
+	if err := yaml.Unmarshal([]byte(content(t, "../../config/examples/env/deployment.yaml")), &d); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	must(t, New(dir).Publish(assigned(3, 5, 7)))
+	file, keys := content(t, dir, "env"), map[string]string{}
+	for _, e := range d.Spec.Template.Spec.Containers[0].Env {
+		key := e.ValueFrom.FileKeyRef.Key
+		keys[e.Name] = key
+		if !strings.Contains("\n"+file, "\n"+key+"='") {
+			t.Errorf("%s reads %s, which the file lacks: %s", e.Name, key, file)
+		}
+	}
+	if want := map[string]string{"MACHINE_ID": "IDALLOC_ID", "IDALLOC_COUNT": "IDALLOC_COUNT", "IDALLOC_TOKEN": "IDALLOC_TOKEN"}; !maps.Equal(keys, want) {
+		t.Errorf("the variables are %v, not %v", keys, want)
 	}
 }
 

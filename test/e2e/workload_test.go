@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -126,10 +127,10 @@ func (w *workload) adapt() {
 		worker.Args = []string{program, "env"}
 	}
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: probePath})
-	if w.example == variable { // the program asks for more, under names of its own
-		for _, key := range []string{"IDALLOC_ID", "IDALLOC_COUNT"} {
-			worker.Env = append(worker.Env, corev1.EnvVar{Name: key, ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "idalloc", Path: "env", Key: key}}})
-		}
+	if w.example == variable { // the program knows the id by the key's name
+		id := worker.Env[slices.IndexFunc(worker.Env, func(e corev1.EnvVar) bool { return e.Name == "MACHINE_ID" })]
+		id.Name = "IDALLOC_ID"
+		worker.Env = append(worker.Env, id)
 	}
 	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: probeVolume, MountPath: probePath})
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: probeVolume, VolumeSource: corev1.VolumeSource{
