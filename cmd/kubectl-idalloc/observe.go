@@ -18,6 +18,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/observe"
+	"github.com/idalloc/idalloc/internal/serve"
 )
 
 type observer struct {
@@ -95,7 +96,8 @@ func (o *observer) look(ctx context.Context, watched *observe.Observer) error {
 		return f.Once(ctx)
 	}
 	if o.address != "" {
-		server := &http.Server{Addr: o.address, Handler: violations(watched), ReadHeaderTimeout: 5 * time.Second}
+		server := serve.Bounded(violations(watched))
+		server.Addr = o.address
 		defer server.Close() //nolint:errcheck // the program ends
 		go func() {
 			if err := server.ListenAndServe(); err != nil && ctx.Err() == nil {

@@ -147,7 +147,7 @@ func (o *options) serve(ctx context.Context, mgr manager.Manager) error {
 	synced := reconciler.Synced(mgr.GetCache())
 	ready := synced
 	if o.webhook.Name != "" {
-		answers, err := webhook.Setup(mgr, o.webhook, mgr.GetLogger())
+		answers, err := webhook.Setup(ctx, mgr, o.webhook, mgr.GetLogger())
 		if err != nil {
 			return err
 		}

@@ -1,19 +1,27 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
+	"path/filepath"
+	"strconv"
 
 	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/internal/serve"
 )
+
+// path is the path of the webhook's Service.
+const path = "/pods"
 
 // Options configures Setup.
 type Options struct {
@@ -30,33 +38,42 @@ type Options struct {
 	Image string
 }
 
-// Setup adds the webhook to a manager. ready fails until the webhook answers.
-func Setup(mgr manager.Manager, o Options, log logr.Logger) (ready healthz.Checker, err error) {
+// Setup adds the webhook to a manager, and listens. ready fails until there is a certificate.
+//
+// The server of controller-runtime accepts any number of connections, and anyone may open them.
+func Setup(ctx context.Context, mgr manager.Manager, o Options, log logr.Logger) (ready healthz.Checker, err error) {
 	certified := func() error { return nil }
-	config := webhook.Options{Host: o.Host, Port: o.Port, CertDir: o.CertDir, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion = tls.VersionTLS13
-		c.NextProtos = []string{"http/1.1"} // the program is built without the HTTP/2 of net/http
-	}}}
+	secure := &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		NextProtos: []string{"http/1.1"}, // the program is built without the HTTP/2 of net/http
+	}
 	if o.CertDir == "" {
 		keeper := newKeeper(mgr, o, log)
 		certified = func() error { _, err := keeper.certificate(nil); return err }
-		config.TLSOpts = append(config.TLSOpts, func(c *tls.Config) { c.GetCertificate = keeper.certificate })
-		if err := mgr.Add(keeper); err != nil {
-			return nil, fmt.Errorf("certificates: %w", err)
+		secure.GetCertificate, err = keeper.certificate, mgr.Add(keeper)
+	} else {
+		var files *certwatcher.CertWatcher
+		if files, err = certwatcher.New(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key")); err == nil {
+			secure.GetCertificate, err = files.GetCertificate, mgr.Add(files)
 		}
 	}
-	server := webhook.NewServer(config)
-	server.Register("/pods", &webhook.Admission{Handler: pods(o.Image)})
-	if err := mgr.Add(server); err != nil {
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	hook, err := admission.StandaloneWebhook(&admission.Webhook{Handler: pods(o.Image)}, admission.StandaloneOptions{MetricsPath: path})
+	if err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
-	answers := server.StartedChecker()
-	return func(r *http.Request) error {
-		if err := certified(); err != nil {
-			return err
-		}
-		return answers(r)
-	}, nil
+	paths := http.NewServeMux()
+	paths.Handle(path, hook)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(o.Host, strconv.Itoa(cmp.Or(o.Port, 9443))))
+	if err != nil {
+		return nil, fmt.Errorf("webhook: %w", err)
+	}
+	if err := mgr.Add(&manager.Server{Name: "webhook", Server: serve.Bounded(paths), Listener: tls.NewListener(listener, secure)}); err != nil {
+		return nil, fmt.Errorf("webhook: %w", err)
+	}
+	return func(*http.Request) error { return certified() }, nil
 }
 
 // pods completes a pod, or refuses it with the message of kubectl idalloc inject.
