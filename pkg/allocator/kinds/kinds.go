@@ -124,10 +124,13 @@ func (k Kinds) Of(of schema.GroupKind) (Kind, bool) {
 	return k[i], true
 }
 
-// Ref returns the Ref of an object. known is false if objects of its kind cannot be owners.
+// longestName is the longest name that Kubernetes gives to an object. In an owner reference anyone may write a longer one, of a megabyte.
+const longestName = 253
+
+// Ref returns the Ref of an object. known is false if objects of its kind cannot be owners, or if no object can have that name.
 func (k Kinds) Ref(apiVersion, kind, namespace, name string) (ref Ref, known bool) {
 	is, known := k.Of(schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind())
-	if !known {
+	if !known || len(name) > longestName {
 		return Ref{}, false
 	}
 	return is.Ref(namespace, name), true
@@ -151,7 +154,7 @@ func (k Kinds) Parse(text, namespace string) (ref Ref, known bool) {
 	kind, name, _ := strings.Cut(text, "/")
 	word, group, _ := strings.Cut(strings.ToLower(kind), ".")
 	i := slices.IndexFunc(k, func(k Kind) bool { return k.called(word, group) })
-	if i < 0 || name == "" || strings.Contains(name, "/") {
+	if i < 0 || name == "" || len(name) > longestName || strings.Contains(name, "/") {
 		return Ref{}, false
 	}
 	return k[i].Ref(namespace, name), true

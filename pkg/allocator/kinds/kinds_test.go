@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,7 +23,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s is %+v, %v, want %+v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", worker, "deployment", "deployment/", "/worker", "deployment/worker/x", "deployments.batch/worker", "pod/worker", "daemonset/worker"} {
+	for _, text := range []string{"", worker, "deployment", "deployment/", "/worker", "deployment/worker/x", "deployments.batch/worker", "pod/worker", "daemonset/worker", "deployment/" + strings.Repeat("n", longestName+1)} {
 		if got, ok := BuiltIn().Parse(text, "shop"); ok {
 			t.Errorf("%q is %+v", text, got)
 		}
