@@ -50,7 +50,7 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	b.WriteString(messagesIntro)
 	for _, part := range []struct{ title, says, kind, head string }{
 		{"Log messages", "At `--v=0`, the default, each line is something that an operator may act on.", logMessage, "message"},
-		{"Events", "`ContractUnknown`, `GateMissing`, `IDLost`, `KindMissing`, `OwnerUnknown`, `PartitionsPaused`, `PodTooLarge`, `SlotTaken` and `WaitingForSlot` are on a pod, `PodRemoved` and `WriteRefused` on both, the others on the workload. Those that are Normal say so.", eventMessage, "reason"},
+		{"Events", "`ContractUnknown`, `GateMissing`, `IDLost`, `KindMissing`, `OtherGates`, `OwnerUnknown`, `PartitionsPaused`, `PodTooLarge`, `SlotTaken` and `WaitingForSlot` are on a pod, `PodRemoved` and `WriteRefused` on both, the others on the workload. Those that are Normal say so.", eventMessage, "reason"},
 		{"Errors", "A command ends with one of these sentences on standard error. Names and numbers stand in place of `…`.", errorMessage, "sentence"},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", part.title, part.says, tableOf(part.head, said[part.kind]))

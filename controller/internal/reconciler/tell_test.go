@@ -167,6 +167,21 @@ func TestAPodForALaterControllerIsTold(t *testing.T) {
 	}
 }
 
+func TestAPodBehindOtherGatesForAMinuteIsTold(t *testing.T) {
+	for age, want := range map[time.Duration][]string{
+		starts / 2: nil,
+		2 * starts: {"OtherGates: the pod gets an id when idalloc's scheduling gate is its last one: see who removes the others"},
+	} {
+		b := &board{}
+		p := b.pass(t, clock.RealClock{})
+		p.metas["a"] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}
+		p.tell(t.Context(), decision.Decision{Waits: []decision.Wait{{Pod: "a", Since: p.world.Now.Add(-age), Reason: decision.ReasonGates}}})
+		if !slices.Equal(b.events, want) || (p.after > 0) != (want == nil) {
+			t.Errorf("after %s it says %q, and comes again after %s", age, b.events, p.after)
+		}
+	}
+}
+
 func TestAStuckUpdateOfAgentsIsTold(t *testing.T) {
 	for age, want := range map[time.Duration][]string{
 		starts / 2: nil,
