@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
@@ -239,9 +240,9 @@ func (b *backoff) refused() bool {
 	return b.err != nil && (b.times >= manyFailures || refused(b.err))
 }
 
-// refused reports whether the API server refuses the content of the write.
+// refused reports whether no retry helps: the API server refuses the content of the write, or the pod's resourceVersion is no token.
 func refused(err error) bool {
-	return errors.Is(err, request.ErrRefused) || errors.Is(err, request.ErrNotKept)
+	return errors.Is(err, request.ErrRefused) || errors.Is(err, request.ErrNotKept) || errors.Is(err, receipt.ErrNoToken)
 }
 
 // refuses returns why a write on the pod is refused, or nil.

@@ -116,19 +116,23 @@ func (p *pass) whatHolds(reason decision.Reason) string {
 
 // tellRefused writes Events with the API server's message about pods that cannot be written, and about the map if it cannot be written.
 func (p *pass) tellRefused(ctx context.Context) {
-	count, told, example := 0, 0, ""
+	count, told, example, who := 0, 0, "", ""
 	for i := range p.world.Pods {
 		meta := p.metas[p.world.Pods[i].Name]
 		err := p.memory.refuses(meta.UID)
 		if !refused(err) && !errors.Is(err, request.ErrConflict) && !apierrors.IsInternalError(err) { // missing permissions and outages have other Events
 			continue
 		}
+		refuses := "the API server refuses what idalloc-controller writes"
+		if errors.Is(err, receipt.ErrNoToken) {
+			refuses = "idalloc-controller cannot write a lock"
+		}
 		if count++; count == 1 {
-			example = fmt.Sprintf("pod %s: %s", meta.Name, inWords(err))
+			who, example = refuses, fmt.Sprintf("pod %s: %s", meta.Name, inWords(err))
 		}
 		// Event: admission refuses what the controller writes. The pod gets no id, or no new count.
-		// Do: exempt idalloc's keys, or delete the pod.
-		if told < mostTold && p.warn(ctx, aboutPod(meta), "WriteRefused", "", "the API server refuses what idalloc-controller writes on the pod: "+inWords(err)) {
+		// Do: exempt idalloc's keys, or delete the pod. If the message is about a resourceVersion, see it.
+		if told < mostTold && p.warn(ctx, aboutPod(meta), "WriteRefused", "", refuses+" on the pod: "+inWords(err)) {
 			told++
 		}
 	}
@@ -136,7 +140,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 	case refused(err):
 		p.warn(ctx, p.owner.About(), "WriteRefused", "", "the API server refuses the map of ids, so no pod gets a new one: "+inWords(err))
 	case count > 0:
-		p.warn(ctx, p.owner.About(), "WriteRefused", "", fmt.Sprintf("the API server refuses what idalloc-controller writes on %d pods, such as %s", count, example))
+		p.warn(ctx, p.owner.About(), "WriteRefused", "", fmt.Sprintf("%s on %d pods, such as %s", who, count, example))
 	}
 }
 

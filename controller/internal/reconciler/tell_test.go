@@ -167,6 +167,22 @@ func TestAPodForALaterControllerIsTold(t *testing.T) {
 	}
 }
 
+// No pod would get an id, and only the log at --v=1 would say why.
+func TestAnAPIServerWhoseVersionsAreNoTokensIsTold(t *testing.T) {
+	b := &board{}
+	p := b.pass(t, clock.RealClock{})
+	p.metrics = NewMetrics(nil, nil, nil)
+	p.metas["a"] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "shop", UID: "a", ResourceVersion: "0x10"}}
+	p.world.Pods = []decision.Pod{{Pod: proposal.Pod{Name: "a", UID: "a", Owned: true}, Assigned: true, Gated: true}}
+	p.write(t.Context(), make(chan struct{}, 1), []write{p.swap("a", stepTake, "", receipt.Receipt{State: receipt.Locks})}, nil)
+	p.tell(t.Context(), decision.Decision{})
+	const says = `the API server's resourceVersion is no fencing token: it is "0x10"`
+	if len(b.events) != 2 || !strings.HasPrefix(b.events[0], "WriteRefused: idalloc-controller cannot write a lock on the pod: ") || !strings.Contains(b.events[0], says) ||
+		!strings.HasPrefix(b.events[1], "WriteRefused: idalloc-controller cannot write a lock on 1 pods, such as pod a: ") {
+		t.Errorf("it says %q", b.events)
+	}
+}
+
 func TestAPodBehindOtherGatesForAMinuteIsTold(t *testing.T) {
 	for age, want := range map[time.Duration][]string{
 		starts / 2: nil,
