@@ -99,7 +99,13 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, pod := range m.pods() {
 		reason, waits := known[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
 		ours := pod.Labels[receipt.AssignLabel] == receipt.ByController
-		if has := ours && pod.Annotations[receipt.IDKey] != ""; !waits && !ours || has || census.Finished(string(pod.Status.Phase)) {
+		has := ours && pod.Annotations[receipt.IDKey] != ""
+		if !ours && !waits { // its process locks, and no pass may have reported it
+			text := pod.Annotations[receipt.Key]
+			r, err := receipt.Parse(text)
+			has = pod.Labels[receipt.AssignLabel] != receipt.ByAgent || text != "" && (err != nil || r.State == receipt.Locks)
+		}
+		if has || census.Finished(string(pod.Status.Phase)) {
 			continue
 		}
 		reasons[cmp.Or(reason, unseen)]++

@@ -39,6 +39,30 @@ func TestPodsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
 	}
 }
 
+// An agent locks by itself, so its receipt says whether it has an id.
+func TestAgentsThatWaitAreCountedAlthoughNoPassSucceeds(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	agent := func(name string, age time.Duration, r *receipt.Receipt) corev1.Pod {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: "u", CreationTimestamp: metav1.NewTime(now.Add(-age)), Labels: map[string]string{receipt.AssignLabel: receipt.ByAgent},
+		}}
+		if r != nil {
+			pod.Annotations = map[string]string{receipt.Key: r.Encode()}
+		}
+		return pod
+	}
+	m := NewMetrics(func() time.Time { return now }, func() []corev1.Pod {
+		return []corev1.Pod{
+			agent("a", time.Minute, nil),
+			agent("b", time.Hour, &receipt.Receipt{UID: "u", Owner: own, State: receipt.Waits, Share: receipt.Nothing(), Write: "w"}),
+			agent("has one", 2*time.Hour, &receipt.Receipt{UID: "u", Owner: own, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}),
+		}
+	}, func() bool { return true })
+	if got, want := gauges(t, m), map[string]float64{"unseen": 2, "": 3600}; !maps.Equal(got, want) {
+		t.Errorf("metrics: %v, want %v", got, want)
+	}
+}
+
 // An alert or a graph picks removals by their cause.
 func TestEachCauseOfARemovalHasAWord(t *testing.T) {
 	m := NewMetrics(time.Now, nil, nil)
