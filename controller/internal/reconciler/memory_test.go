@@ -247,3 +247,17 @@ func TestAPodWithAHugeGracePeriodIsNotLostAtOnce(t *testing.T) {
 		t.Errorf("lost at %s, deleted at %s with %d s of grace", w.Pods[0].LostAt, now, grace)
 	}
 }
+
+// A migration that waits would list all pods every two seconds, without end.
+func TestPodsOutsideOfTheCacheAreListedMoreSeldomWhileNothingChanges(t *testing.T) {
+	pods := []decision.Pod{{Pod: proposal.Pod{Name: "a"}, Version: "1"}, {Pod: proposal.Pod{Name: "b"}, Version: "2"}}
+	o := outside{}
+	for round := range 2 {
+		for i, want := range []time.Duration{mixedAfter, 2 * mixedAfter, mixedLast, mixedLast} {
+			if got := o.again(pods); got != want {
+				t.Errorf("after %d changes, list %d comes after %s, want %s", round, i, got, want)
+			}
+		}
+		pods[1].Version = "3"
+	}
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // pages is a Reader of the API server whose lists of pods and ReplicaSets take little memory: it reads page by page, and trims each. All pages of a list show
-// the moment of the first one.
+// the moment of the first one. Lists of pods are of whole ones: metadata does not have the gates, the node, the phase and whether the pod is Ready.
 type pages struct {
 	client.Reader
 
