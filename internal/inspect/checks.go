@@ -65,7 +65,7 @@ func findings() []row {
 		{NotGiven, untaken(true), "the assignment has given id {id} to pod {pod} for {since} at least, and idalloc-controller has not given it to the pod. See " + checks + "."},
 		{WriteRefused, refusedWrites, "the API server refuses what idalloc writes on {what}: {why}. Exempt idalloc's keys from that rule{else}."},
 		{OtherOwner, otherOwners, "pod {pod} is a pod of {owner}, and its receipt for {other} says that it {does}. idalloc in the pod stops its work there and claims an id here, " +
-			"within seconds. An agent keeps its id until it is replaced. If it stays, see its log, and run {delete}."},
+			"within seconds. An agent does so when idalloc-controller proposes another id. If it stays, see its log, and run {delete}."},
 		{Stranded, stranded, "pod {pod} is a pod of {owner}. It gave its id of {other} up {since} ago, and has not come here. See its log: perhaps the Role of its account does not " +
 			"permit this workload."},
 		{Ungated, ungated, "pod {pod} has label " + receipt.AssignLabel + " and no scheduling gate, so its program runs without an id. See " + checks +

@@ -175,6 +175,9 @@ func (f *facts) waitsFor(p pod) []string {
 			return append(reasons, fmt.Sprintf("the pod has ordinal %d and waits for that very id, which pod %s has", p.Ordinal, name))
 		}
 	}
+	if known || f.mapRefused != "" || p.gated && (p.contract != "" || p.noNumber != "") { // it gets none, whoever has them
+		return reasons
+	}
 	return append(reasons, f.holders()...)
 }
 
