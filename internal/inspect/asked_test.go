@@ -232,3 +232,92 @@ func TestWhoRefusesWritesIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// listing returns a Store of an API server whose lists of a resource have these objects.
+func listing(t *testing.T, resource string, items []any, objects ...*unstructured.Unstructured) *store.Store {
+	t.Helper()
+	server := apifake.New(t)
+	for _, o := range objects {
+		server.Put(o)
+	}
+	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if path.Base(r.URL.Path) != resource {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}); err != nil {
+			t.Error(err)
+		}
+		return true
+	})
+	return server.Store(t, testclock.NewFakeClock(apifake.Born()))
+}
+
+// A budget of 0 keeps the pods of a workload in which no pod waits. The controller says so, and verify would not.
+func TestWhatTheControllerSaysIsReadAlthoughNoPodWaits(t *testing.T) {
+	event := func(reason, kind, name, uid string) map[string]any {
+		return map[string]any{
+			"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": "e", "namespace": apifake.Namespace}, "reason": reason, "message": "it is so",
+			"reportingComponent": reporter, "lastTimestamp": apifake.Born().UTC().Format(time.RFC3339),
+			"involvedObject": map[string]any{"kind": kind, "name": name, "uid": uid},
+		}
+	}
+	const a = "worker-a"
+	pod := func(id int, annotations map[string]string) *unstructured.Unstructured {
+		o := apifake.Holding(a, id)
+		labels, is := o.GetLabels(), o.GetAnnotations()
+		labels[receipt.AssignLabel], is[receipt.IDKey] = receipt.ByController, "0"
+		for key, value := range annotations {
+			is[key] = value
+		}
+		o.SetLabels(labels)
+		o.SetAnnotations(is)
+		return o
+	}
+	refused, large := event("RemovalRefused", apifake.Deployment, worker, apifake.OwnerUID), event("PodTooLarge", "Pod", a, string(apifake.UIDOf(a)))
+	for what, tc := range map[string]struct {
+		pod   *unstructured.Unstructured
+		event map[string]any
+		finds bool
+	}{
+		"an id above the count": {pod(1, nil), refused, true},
+		"a pod to be replaced":  {pod(0, map[string]string{assignment.OnCountKey: assignment.OnCountReplace, receipt.StartCountKey: "2"}), refused, true},
+		"nothing to do":         {pod(0, nil), refused, false},
+		"a pod that is large":   {pod(1, map[string]string{receipt.IDKey: ""}), large, true},
+		"one that is not of it": {pod(1, map[string]string{receipt.IDKey: ""}), event("PodTooLarge", "Pod", a, "other"), false},
+	} {
+		s := listing(t, "events", []any{tc.event}, apifake.Assigned(1, assignment.State{Slots: assignment.Slots{0: a}}), tc.pod)
+		r, err := Verify(t.Context(), s, apifake.Ref())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == Standing && strings.Contains(f.Detail, "it is so") }) != tc.finds {
+			t.Errorf("%s: findings are %+v", what, r.Findings)
+		}
+	}
+}
+
+// Pods are replaced by evictions although Kubernetes would roll without any.
+func TestABudgetThatKeepsPodsThatTheCountReplacesIsRead(t *testing.T) {
+	budget := map[string]any{
+		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": map[string]any{"name": "tight", "namespace": apifake.Namespace},
+		"spec": map[string]any{"selector": map[string]any{}}, "status": map[string]any{"desiredHealthy": 1, "expectedPods": 1},
+	}
+	for onCount, warns := range map[string]bool{assignment.OnCountReplace: true, assignment.OnCountRestart: false} {
+		owner, pod := apifake.Assigned(1, assignment.State{Slots: assignment.Slots{0: "worker-a"}}), apifake.Holding("worker-a", 0)
+		if err := unstructured.SetNestedField(owner.Object, "Recreate", "spec", "strategy", "type"); err != nil {
+			t.Fatal(err)
+		}
+		labels, is := pod.GetLabels(), pod.GetAnnotations()
+		labels[receipt.AssignLabel], is[receipt.IDKey], is[assignment.OnCountKey] = receipt.ByController, "0", onCount
+		pod.SetLabels(labels)
+		pod.SetAnnotations(is)
+		r, err := Verify(t.Context(), listing(t, "poddisruptionbudgets", []any{budget}, owner, pod), apifake.Ref())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.Join(r.Warnings, "\n"), "PodDisruptionBudget tight wants 1 of 1 pods available. The controller replaces pods") != warns {
+			t.Errorf("%s: warnings are %q", onCount, r.Warnings)
+		}
+	}
+}

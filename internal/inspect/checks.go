@@ -87,7 +87,7 @@ func findings() []row {
 			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`. {out}"},
 		{Overdue, overdueUpdates, "the rolling update of {owner} has made no progress within its deadline ({message}). See why the pods of the current revision are not available, " +
 			"or run `kubectl rollout undo deployment/{name} -n {namespace}`."},
-		{Standing, standing, "pods wait for ids, and idalloc-controller said {since} ago: {message}."},
+		{Standing, standing, "idalloc-controller is blocked, and said {since} ago: {message}."},
 		{OtherGates, otherGates, "pod {pod} has waited for {since} behind other scheduling gates ({gates}). It gets an id when idalloc's gate is the last. See who removes them. " +
 			"One that waits to be the last, too, never comes on."},
 		{Condemned, condemnedHolders, "{owner} does not have the ordinals of {pods} any more, which keep ids that another pod waits for. With the policy OrderedReady Kubernetes removes " +
@@ -133,8 +133,8 @@ func warnings() []row {
 		{"wouldStick", updatesThatWouldStick, "a rolling update of {owner} would wait for ever: " + rounded + "." + keeps},
 		{"wouldStickBelow", updatesThatWouldStickBelow, "below {below} replicas, to which it may be scaled, a rolling update of {owner} would wait for ever: " +
 			"its maxUnavailable, a percentage, is 0 there." + keeps},
-		{"budget", tightBudgets, "{budget}. The controller rolls {owner} by evictions, because its maxUnavailable is 0, and these are refused for ever. A plain rolling update asks no budget. " +
-			"Let the budget permit one pod, or set maxUnavailable to 1 in the strategy."},
+		{"budget", tightBudgets, "{budget}. The controller {does}, and these are refused for ever. A plain rolling update asks no budget. " +
+			"Let the budget permit one pod, or set {or}."},
 		{"forgotten", forgottenWishes, "annotation " + assignment.PartitionCountKey + " of {owner} is gone, and {count} partitions stay in force. Set it again, or set it to \"0\" to end them."},
 		{"unowned", unowned(false), "partitions {partitions} belong to no id" + written + ". " + planner + " gives them out. It is a finding after {patience}."},
 		{"leased", awaited("lease"), "partitions {partitions} belong to id {id}, which no pod has: {bars}, and no strict pod works on them before."},

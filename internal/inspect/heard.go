@@ -87,12 +87,11 @@ func ask(ctx context.Context, s *store.Store, namespace, account string, p permi
 
 // said returns the last Event of idalloc about the pod. It returns none without permission to read Events.
 func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) []string {
-	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	var at, message string
 	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())}
-	err := s.EachObject(ctx, events, pod.GetNamespace(), o, func() {}, func(e *unstructured.Unstructured) {
+	err := s.EachObject(ctx, events(), pod.GetNamespace(), o, func() {}, func(e *unstructured.Unstructured) {
 		reason, _ := e.Object["reason"].(string)
-		if slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", "WriteRefused"}, reason) && heardAt(e) >= at {
+		if slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", "WriteRefused", "OtherGates", podTooLarge}, reason) && heardAt(e) >= at {
 			at, message = heardAt(e), fmt.Sprint(e.Object["message"])
 		}
 	})

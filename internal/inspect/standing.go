@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -23,7 +23,13 @@ const (
 	toldWithin, clocksDiffer = 6 * time.Minute, time.Minute
 	// reporter is the reporting component of idalloc's Events.
 	reporter = "idalloc.dev/allocator"
+	// podTooLarge is the reason of the controller's Event on a pod with an annotation that is too long.
+	podTooLarge = "PodTooLarge"
 )
+
+func events() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "events"}
+}
 
 // told is an Event in which the controller explains why pods of the owner get no ids.
 type told struct {
@@ -31,15 +37,20 @@ type told struct {
 	message string
 }
 
-// readTold reads the controller's Events about the owner, and records which ids rest. It returns none if no pod waits for the controller, or without permission to read Events.
+// readTold reads the controller's Events about the owner, and records which ids rest. It returns none if the controller has nothing to do for any pod, or
+// without permission to read Events.
 func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
-	waits := func(p pod) bool { return p.byController && p.given == "" && !census.Finished(p.phase) }
-	if !slices.ContainsFunc(n.listed(), waits) {
+	f := factsOf(*n)
+	due := func(p pod) bool {
+		above := p.Receipt.Slot() >= n.owner.Count
+		return p.byController && p.live() && (p.given == "" || above || f.behind(p))
+	}
+	if !slices.ContainsFunc(n.listed(), due) {
 		return nil
 	}
 	newest := map[string]told{}
 	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(n.owner.UID)}
-	err := s.EachObject(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, n.owner.Namespace, o, func() {}, func(e *unstructured.Unstructured) {
+	err := s.EachObject(ctx, events(), n.owner.Namespace, o, func() {}, func(e *unstructured.Unstructured) {
 		reason, _ := e.Object["reason"].(string)
 		message, _ := e.Object["message"].(string)
 		at, err := time.Parse(time.RFC3339, heardAt(e))
@@ -54,7 +65,7 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 	if err != nil {
 		return nil
 	}
-	var all []told
+	all := n.tooLarge(ctx, s)
 	for _, t := range newest {
 		// If idalloc has written the workload since then, the rollout has continued.
 		if n.now.Sub(t.at) <= toldWithin && !n.written.After(t.at.Add(clocksDiffer)) {
@@ -65,6 +76,21 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 	return all
 }
 
+// tooLarge reads the controller's Events about pods with an annotation that is too long. It returns none without permission to read Events.
+func (n *snapshot) tooLarge(ctx context.Context, s *store.Store) (all []told) {
+	o := metav1.ListOptions{FieldSelector: "reason=" + podTooLarge}
+	_ = s.EachObject(ctx, events(), n.owner.Namespace, o, func() { all = nil }, func(e *unstructured.Unstructured) {
+		of, _, _ := unstructured.NestedStringMap(e.Object, "involvedObject")
+		message, _ := e.Object["message"].(string)
+		at, err := time.Parse(time.RFC3339, heardAt(e))
+		p := n.pods[of["name"]]
+		if err == nil && e.Object["reportingComponent"] == reporter && p.live() && p.UID == of["uid"] && p.given == "" && n.now.Sub(at) <= toldWithin {
+			all = append(all, told{at, "pod " + p.Name + ": " + message})
+		}
+	})
+	return all
+}
+
 func (n *snapshot) listed() (all []pod) {
 	for _, p := range n.pods {
 		all = append(all, p)
@@ -72,10 +98,16 @@ func (n *snapshot) listed() (all []pod) {
 	return all
 }
 
+// rollsByEvictions reports whether Kubernetes waits in a rolling update for new pods, so that the controller must remove old ones.
+func (n *snapshot) rollsByEvictions() bool { return n.owner.Rolls() && n.owner.Rollout.Blocks() }
+
 // readBudgets returns sentences about PodDisruptionBudgets that never let the controller evict a pod of the owner. It returns none without permission to list
 // them.
 func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstructured.Unstructured) []string {
-	if !n.owner.Rolls() || !n.owner.Rollout.Blocks() || !slices.ContainsFunc(n.listed(), func(p pod) bool { return p.byController }) {
+	evicts := func(p pod) bool {
+		return p.byController && (n.rollsByEvictions() || p.onCount == assignment.OnCountReplace)
+	}
+	if !slices.ContainsFunc(n.listed(), evicts) {
 		return nil
 	}
 	of, _, _ := unstructured.NestedStringMap(whole.Object, "spec", "template", "metadata", "labels")
@@ -129,13 +161,16 @@ func otherGates(f *facts) []about {
 	})
 }
 
-// tightBudgets finds budgets that would block a rolling update for ever.
+// tightBudgets finds budgets that would block a rolling update, or the replacement of pods after a new count, for ever.
 func tightBudgets(f *facts) (found []about) {
-	if f.keepsAll() {
+	does, or := "replaces pods of "+f.owner.String()+" by evictions when the count changes", "another value of annotation "+assignment.OnCountKey
+	if f.rollsByEvictions() && !f.keepsAll() {
+		does, or = "rolls "+f.owner.String()+" by evictions, because its maxUnavailable is 0", "maxUnavailable to 1 in the strategy"
+	} else if len(f.those(func(p pod) bool { return p.onCount == assignment.OnCountReplace })) == 0 {
 		return nil
 	}
 	for _, budget := range f.rollout.budgets {
-		found = append(found, about{with: words{"budget": budget}})
+		found = append(found, about{with: words{"budget": budget, "does": does, "or": or}})
 	}
 	return found
 }
