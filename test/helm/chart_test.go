@@ -297,6 +297,15 @@ func TestWithoutMutatingPoliciesTheControllerServesAWebhook(t *testing.T) {
 	if !strings.Contains(manifest, "--sidecar-image=ghcr.io/idalloc/idalloc:v2") || strings.Contains(manifest, "caBundle:") {
 		t.Errorf("no image of the sidecar, or a caBundle that a GitOps tool would put back:\n%s", manifest)
 	}
+	for minor, webhook := range map[string]bool{"35": true, "36": false} { // NetworkPolicies add up
+		if manifest, err = render(t, minor, values{controller: values{"networkPolicy": values{on: true, "from": []any{values{"podSelector": values{}}}}}}); err != nil {
+			t.Fatal(err)
+		}
+		ingress := at(objects(t, []byte(manifest))["NetworkPolicy/idalloc-webhook"], "spec", "ingress")
+		if open := reflect.DeepEqual(ingress, []any{object{"ports": []any{object{"port": "webhook"}}}}); open != webhook {
+			t.Errorf("for 1.%s anyone reaches the webhook's port: %v", minor, open)
+		}
+	}
 	if manifest, err = render(t, "35", values{controller: values{"namespaces": []any{"prod"}}}); err != nil || !strings.Contains(manifest, `values: ["prod"]`) {
 		t.Errorf("the webhook is not limited to the controller's namespace: %v", err)
 	}
