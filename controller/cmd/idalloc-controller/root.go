@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -102,19 +103,27 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := rest.HTTPClientFor(config)
+	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
+	mapper, err := apiutil.NewDynamicRESTMapper(config, transport)
 	if err != nil {
 		return fmt.Errorf("kinds: %w", err)
+	}
+	direct, err := client.New(config, client.Options{HTTPClient: transport, Scheme: scheme.Scheme, Mapper: mapper})
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	served, away, err := reconciler.Served(ctx, direct, o.namespaces, clock.RealClock{})
+	if err != nil {
+		return err
 	}
 	known, missing, err := kinds.BuiltIn().Find(mapper, o.kinds...)
 	if err != nil {
 		return err
 	}
-	caches, err := reconciler.CacheOptions(o.namespaces, known)
+	caches, err := reconciler.CacheOptions(served, known)
 	if err != nil {
 		return err
 	}
@@ -133,10 +142,10 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.serve(ctx, mgr); err != nil {
 		return err
 	}
-	if err := reconciler.Setup(ctx, mgr, config, known, missing, metrics.Registry, clock.RealClock{}, log); err != nil {
+	if err := reconciler.Setup(ctx, mgr, config, known, missing, away, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
-	if err := reconciler.Permitted(ctx, mgr.GetAPIReader(), mapper, known, o.namespaces, clock.RealClock{}); err != nil {
+	if err := reconciler.Permitted(ctx, direct, mapper, known, served, clock.RealClock{}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -21,7 +21,7 @@ type Metrics struct {
 	assigned           prometheus.Histogram
 	removals, failed   *prometheus.CounterVec
 	refused, conflicts prometheus.Counter
-	missing            *prometheus.GaugeVec
+	missing, away      *prometheus.GaugeVec
 	gated, oldest      *prometheus.Desc
 	behind             *prometheus.Desc
 	now                func() time.Time
@@ -61,6 +61,9 @@ func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() boo
 		missing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "idalloc_controller_missing_kinds", Help: "Kinds of --kind that the cluster does not have. Their pods get no ids.",
 		}, []string{"kind"}),
+		away: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "idalloc_controller_missing_namespaces", Help: "Namespaces of --namespace in which the controller may not list pods. Their pods get no ids.",
+		}, []string{"namespace"}),
 		gated:  prometheus.NewDesc("idalloc_controller_gated_pods", "Pods that have no id yet, by reason, as the elected replica knows it.", []string{"reason"}, nil),
 		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
 		behind: prometheus.NewDesc("idalloc_controller_other_count_pods", "Pods whose containers started with another count, by what they wait for.", []string{"stage"}, nil),
@@ -86,7 +89,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (m *Metrics) counted() []prometheus.Collector {
-	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts, m.failed, m.missing}
+	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts, m.failed, m.missing, m.away}
 }
 
 // Collect implements prometheus.Collector.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/internal/sanitise"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
@@ -26,13 +27,19 @@ const (
 // ErrKindCame means that the cluster now has a kind that was missing when this process started. The process must start again to watch it.
 var ErrKindCame = errors.New("the cluster has a further kind by now, and the controller begins again with it")
 
-// missed is a manager.Runnable that waits for kinds that the cluster does not have. It ends with ErrKindCame when one of them comes, because caches and watches
-// are made only at the start. It polls at growing intervals: a watch of all definitions would need a permission that nothing else needs.
+// ErrNamespaceCame means that the controller may now list pods in a namespace in which it could not when this process started.
+var ErrNamespaceCame = errors.New("the controller may serve a further namespace by now, and begins again with it")
+
+// missed is a manager.Runnable that waits for kinds that the cluster does not have, and for namespaces in which the controller may not list pods. It ends with
+// ErrKindCame or ErrNamespaceCame when one of them comes, because caches and watches are made only at the start. It polls at growing intervals: a watch of all definitions would need a permission that nothing else needs.
 type missed struct {
 	*Reconciler
 
 	names  []string
 	mapper meta.RESTMapper
+	// away are the namespaces, which are asked for at server.
+	away   []string
+	server client.Reader
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. Replicas that are not elected also need the kind.
@@ -47,6 +54,13 @@ func (m missed) Start(ctx context.Context) error {
 		m.log.Info("a kind is missing", "kind", name)
 		m.tellMissing(ctx, name)
 	}
+	for _, namespace := range m.away {
+		m.metrics.away.WithLabelValues(namespace).Set(1)
+		// Log: the controller may not list pods in a namespace of --namespace: perhaps it was deleted, and its Role with it. Its pods get no ids until that
+		// changes. Pods of other namespaces get theirs.
+		// Do: remove it from the chart's value controller.namespaces, or create it and install the chart again.
+		m.log.Info("a namespace is missing", "namespace", namespace)
+	}
 	for wait := firstAsk; ; wait = min(2*wait, lastAsk) {
 		select {
 		case <-ctx.Done():
@@ -55,6 +69,11 @@ func (m missed) Start(ctx context.Context) error {
 		}
 		if _, still, _ := kinds.BuiltIn().Find(m.mapper, m.names...); len(still) < len(m.names) {
 			return fmt.Errorf("%w: %s was missing, %q is", ErrKindCame, strings.Join(m.names, ", "), still)
+		}
+		for _, namespace := range m.away {
+			if onePod(ctx, m.server, namespace) == nil {
+				return fmt.Errorf("%w: %s", ErrNamespaceCame, namespace)
+			}
 		}
 	}
 }

@@ -20,6 +20,38 @@ import (
 // patience is how long a permission may be missing. An API server that has just started refuses everything until it has read its roles.
 const patience = 5 * time.Second
 
+// Served divides namespaces into those in which the controller may list pods, and others. With a deleted namespace its Role is gone, and the controller cannot
+// tell whether only the Role is. If it may do so in none, it returns all as served, and Permitted explains what is missing. It blocks for up to patience.
+func Served(ctx context.Context, server client.Reader, namespaces []string, clk clock.Clock) (served, away []string, err error) {
+	for end := clk.Now().Add(patience); ; {
+		served, away = nil, nil
+		for _, namespace := range namespaces {
+			if apierrors.IsForbidden(onePod(ctx, server, namespace)) {
+				away = append(away, namespace)
+			} else {
+				served = append(served, namespace)
+			}
+		}
+		switch {
+		case len(away) > 0 && clk.Now().Before(end):
+		case len(served) == 0:
+			return namespaces, nil, nil
+		default:
+			return served, away, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-clk.After(time.Second):
+		}
+	}
+}
+
+// onePod returns the error of a list of pods of at most one.
+func onePod(ctx context.Context, server client.Reader, namespace string) error {
+	return server.List(ctx, metaList(corev1.SchemeGroupVersion.WithKind(podKind)), client.InNamespace(namespace), client.Limit(1))
+}
+
 // Permitted returns a *request.ForbiddenError if RBAC does not let the controller list what it watches: its caches would retry for ever, and the controller would
 // do nothing. It ignores other errors, because the caches retry after them. It blocks for up to patience.
 func Permitted(ctx context.Context, server client.Reader, mapper meta.RESTMapper, known kinds.Kinds, namespaces []string, clk clock.Clock) error {

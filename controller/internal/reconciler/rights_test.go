@@ -3,10 +3,12 @@ package reconciler
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/allocator/store/request"
 )
 
@@ -58,6 +61,35 @@ func TestAnAPIServerMayNeedTimeToReadItsRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if err := permitted(t, refuses{kind: podKind, until: time.Now().Add(patience)}); err != nil {
 			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+// A tenant's namespace was deleted, and the Role in it. All other namespaces still get ids, and this one is served when it is back.
+func TestTheControllerRunsWithoutANamespaceAndTakesItUpWhenItComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tc := range []struct {
+			server            refuses
+			all, served, away []string
+		}{
+			{refuses{kind: podKind}, []string{"market", "shop"}, []string{"market"}, []string{"shop"}},
+			{refuses{kind: podKind, until: time.Now().Add(patience)}, []string{"market", "shop"}, []string{"market", "shop"}, nil},
+			{refuses{kind: podKind}, []string{"shop"}, []string{"shop"}, nil},
+			{refuses{kind: podKind}, nil, nil, nil},
+		} {
+			served, away, err := Served(t.Context(), tc.server, tc.all, clock.RealClock{})
+			if err != nil || !slices.Equal(served, tc.served) || !slices.Equal(away, tc.away) {
+				t.Errorf("of %v it serves %v and waits for %v (%v)", tc.all, served, away, err)
+			}
+		}
+		begun, m := time.Now(), NewMetrics(nil, nil, nil)
+		x := &Reconciler{store: &store.Store{Clock: clock.RealClock{}}, log: logr.Discard(), metrics: m}
+		err := missed{Reconciler: x, away: []string{"shop"}, server: refuses{kind: podKind, until: begun.Add(time.Minute)}}.Start(t.Context())
+		if took := time.Since(begun); !errors.Is(err, ErrNamespaceCame) || took < time.Minute || took > 2*time.Minute {
+			t.Errorf("after %s it ended with %v", took, err)
+		}
+		if !m.away.DeleteLabelValues("shop") {
+			t.Error("no metric names the namespace")
 		}
 	})
 }

@@ -82,9 +82,10 @@ func CacheOptions(namespaces []string, known kinds.Kinds) (cache.Options, error)
 	return o, nil
 }
 
-// Setup adds the controller to a manager whose cache has CacheOptions, and its metrics to the registry. known and missing come from kinds.Find.
+// Setup adds the controller to a manager whose cache has CacheOptions, and its metrics to the registry. known and missing come from kinds.Find,
+// and away from Served.
 func Setup(
-	ctx context.Context, mgr manager.Manager, config *rest.Config, known kinds.Kinds, missing []string, registry prometheus.Registerer, clk clock.Clock, log logr.Logger,
+	ctx context.Context, mgr manager.Manager, config *rest.Config, known kinds.Kinds, missing, away []string, registry prometheus.Registerer, clk clock.Clock, log logr.Logger,
 ) error {
 	s, err := store.New(config, clk)
 	if err != nil {
@@ -121,9 +122,9 @@ func Setup(
 			return fmt.Errorf("watch of %s: %w", gvk.Kind, err)
 		}
 	}
-	if len(missing) > 0 {
-		if err := mgr.Add(missed{Reconciler: x, names: missing, mapper: mgr.GetRESTMapper()}); err != nil {
-			return fmt.Errorf("kinds that are missing: %w", err)
+	if len(missing)+len(away) > 0 {
+		if err := mgr.Add(missed{x, missing, mgr.GetRESTMapper(), away, mgr.GetAPIReader()}); err != nil {
+			return fmt.Errorf("what is missing: %w", err)
 		}
 	}
 	return x.watch(mgr)

@@ -76,7 +76,7 @@ func controlAt(namespace string, clk clock.Clock, named ...string) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(reconciler.Setup(ctx, mgr, config, known, missing, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
+	Expect(reconciler.Setup(ctx, mgr, config, known, missing, nil, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	DeferCleanup(func() {

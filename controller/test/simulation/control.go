@@ -50,7 +50,7 @@ func Control(ctx context.Context, in world.Surroundings) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := reconciler.Setup(ctx, mgr, in.Config, known, missing, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
+	if err := reconciler.Setup(ctx, mgr, in.Config, known, missing, nil, prometheus.NewRegistry(), in.Clock, in.Log); err != nil {
 		return err
 	}
 	ctx, cancel := ended(ctx)
