@@ -66,12 +66,9 @@ func foreign(f *facts) []about {
 	}))
 }
 
-// otherOwners finds pods with a receipt for another owner. Agents may keep one: they are this owner's, and it proposes the same to them.
+// otherOwners finds pods with a receipt for another owner. newPod excludes agents to which this owner proposes the same.
 func otherOwners(f *facts) []about {
 	return f.each(func(p pod) (words, bool) {
-		if p.told != nil && p.told.Owner.String() == f.owner.String() && p.elsewhere.State == receipt.Locks && p.elsewhere.Share.Equal(p.told.Share) {
-			return nil, false
-		}
 		does := map[receipt.State]string{receipt.Locks: "works under id " + number(p.elsewhere.Share.ID), receipt.Waits: "waits"}[p.elsewhere.State]
 		return words{theOther: p.elsewhere.Owner, "does": does}, p.live() && !f.left(p) && f.strays(p) && does != ""
 	})
