@@ -190,16 +190,23 @@ func (p policy) part() string {
 	return "policy " + p.name
 }
 
+// unseen: there may be a webhook in place of a mutating policy.
+const unseen = "you may not list mutatingwebhookconfigurations, so it is not known whether a webhook completes pods"
+
 // policy checks a policy and its binding, and the dry run that shows whether it is in force.
 func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
-	row := Row{Part: p.part()}
+	row, hidden := Row{Part: p.part()}, false
 	if p.mutating {
 		hook, err := c.webhook(ctx, p.webhook)
+		hidden = apierrors.IsForbidden(err)
 		switch {
-		case err != nil:
-			return row, err
+		case err != nil && !hidden:
+			return row, fmt.Errorf("list webhooks: %w", err)
 		case hook != "":
 			row.State, row.Detail = Installed, "the webhook "+hook+" does it"
+			return c.judged(row, p, t, false), nil
+		case c.old(mutating) && hidden:
+			row.State, row.Detail = Unknown, unseen
 			return c.judged(row, p, t, false), nil
 		case c.old(mutating):
 			row.State, row.Detail = Absent, "needs Kubernetes 1.36, or the webhook (config/webhook); or use kubectl idalloc inject"
@@ -215,6 +222,9 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 		gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
 		object, err := c.Dynamic.Resource(gvr).Get(ctx, p.name, metav1.GetOptions{})
 		switch {
+		case apierrors.IsNotFound(err) && hidden && k == 0:
+			row.State, row.Detail = Unknown, unseen
+			return c.judged(row, p, t, false), nil
 		case apierrors.IsNotFound(err) && p.optional != "" && k == 0:
 			row.State, row.Detail = Absent, "only for "+p.optional+": kubectl apply -k config/"+p.folder
 			return row, nil
@@ -258,16 +268,13 @@ func (c *checker) judged(row Row, p policy, t trial, narrowed bool) Row {
 	return row
 }
 
-// webhook returns the name of the webhook that replaces the mutating policies, or "" if there is none or you may not list webhooks. If there are several, it
-// prefers own, the webhook of the controller that serves the namespace.
+// webhook returns the name of the webhook that replaces the mutating policies, or "" if there is none. If there are several, it prefers own, the webhook of the
+// controller that serves the namespace. Its error is the API server's.
 func (c *checker) webhook(ctx context.Context, own string) (string, error) {
 	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 	all, err := c.Dynamic.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + controllerName})
-	switch {
-	case apierrors.IsForbidden(err), err == nil && len(all.Items) == 0:
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("list webhooks: %w", err)
+	if err != nil || len(all.Items) == 0 {
+		return "", err
 	}
 	for _, hook := range all.Items {
 		if hook.GetName() == own {

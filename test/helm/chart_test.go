@@ -57,18 +57,41 @@ func render(t *testing.T, minor string, v values) (string, error) {
 
 func renderAs(t *testing.T, name, namespace, minor string, v values) (string, error) {
 	t.Helper()
+	a, err := released(t, name, namespace, minor, v)
+	if err != nil {
+		return "", err
+	}
+	return a.Manifest(), nil
+}
+
+// hooks renders the objects of "helm test" by kind and name.
+func hooks(t *testing.T, minor string, v values) map[string]object {
+	t.Helper()
+	a, err := released(t, "idalloc", "idalloc-system", minor, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]object{}
+	for _, h := range a.Hooks() {
+		hook, err := release.NewHookAccessor(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(all, objects(t, []byte(hook.Manifest())))
+	}
+	return all
+}
+
+func released(t *testing.T, name, namespace, minor string, v values) (release.Accessor, error) {
+	t.Helper()
 	install := action.NewInstall(action.NewConfiguration())
 	install.DryRunStrategy, install.ReleaseName, install.Namespace = action.DryRunClient, name, namespace
 	install.KubeVersion = &common.KubeVersion{Version: "v1." + minor + ".0", Major: "1", Minor: minor}
 	r, err := install.RunWithContext(t.Context(), load(t), v)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	a, err := release.NewAccessor(r)
-	if err != nil {
-		return "", err
-	}
-	return a.Manifest(), nil
+	return release.NewAccessor(r)
 }
 
 // objects reads the documents of a YAML file by kind and name.
@@ -225,6 +248,16 @@ func TestTheControllerHasTheValues(t *testing.T) {
 	} {
 		if !strings.Contains(manifest, part) {
 			t.Errorf("it has no %s", part)
+		}
+	}
+}
+
+// Without a right, check does not see a part, and "helm test" passes although it is missing.
+func TestTheTestMayReadWhatItChecks(t *testing.T) {
+	rules := fmt.Sprint(at(hooks(t, "35", nil)["ClusterRole/idalloc-check"], "rules"))
+	for _, want := range []string{"validatingadmissionpolicies validatingadmissionpolicybindings mutatingadmissionpolicies mutatingadmissionpolicybindings] verbs:[get]", "mutatingwebhookconfigurations] verbs:[list]"} {
+		if !strings.Contains(rules, want) {
+			t.Errorf("there is no right %s in %s", want, rules)
 		}
 	}
 }

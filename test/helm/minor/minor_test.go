@@ -188,6 +188,8 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		}
 		install(ctx, way)
 		completed(ctx, true)
+		Expect(tested()).To(And(ContainSubstring("mutating policy idalloc-assign: in force."),
+			ContainSubstring("mutating policy idalloc-inject: installed. the webhook "+hook+" does it")))
 		lives(ctx, example())
 	})
 
@@ -197,6 +199,7 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		}
 		install(ctx, "auto")
 		completed(ctx, false)
+		Expect(tested()).To(And(ContainSubstring("mutating policy idalloc-assign: in force."), ContainSubstring("mutating policy idalloc-inject: installed.")))
 		lives(ctx, example())
 	})
 

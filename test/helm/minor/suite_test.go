@@ -76,14 +76,39 @@ func freePort(ctx context.Context) int32 {
 	return int32(address.Port) //nolint:gosec // a port
 }
 
-// install installs the chart, or upgrades it, with a value of admission, and waits until its controller is available. An address of the pod's own
-// is what each of its ports has on a cluster.
-func install(ctx context.Context, admission string) {
+const name = "idalloc"
+
+// helm returns what an administrator's Helm works with.
+func helm() *action.Configuration {
 	GinkgoHelper()
 	flags, cache, space := genericclioptions.NewConfigFlags(true), GinkgoT().TempDir(), release
 	flags.KubeConfig, flags.CacheDir, flags.Namespace = &admin, &cache, &space
 	config := action.NewConfiguration()
 	Expect(config.Init(flags, release, "secret")).To(Succeed())
+	return config
+}
+
+// tested is "helm test". It returns what its pod prints.
+func tested() string {
+	GinkgoHelper()
+	test := action.NewReleaseTesting(helm())
+	test.Namespace, test.Timeout = release, time.Minute
+	path := env.Node.Logs(release, name+"-check", "check")
+	before, _ := os.ReadFile(path) //nolint:gosec // below the node's directory
+	_, shutdown, err := test.Run(name)
+	after, unread := os.ReadFile(path) //nolint:gosec // below the node's directory
+	Expect(shutdown()).To(Succeed())
+	log := strings.TrimPrefix(string(after), string(before)) // pods of one name share the file
+	Expect(err).NotTo(HaveOccurred(), "%s", log)
+	Expect(unread).NotTo(HaveOccurred())
+	return log
+}
+
+// install installs the chart, or upgrades it, with a value of admission, and waits until its controller is available. An address of the pod's own
+// is what each of its ports has on a cluster.
+func install(ctx context.Context, admission string) {
+	GinkgoHelper()
+	config := helm()
 	chart, err := loader.Load("../../../charts/idalloc")
 	Expect(err).NotTo(HaveOccurred())
 	values := map[string]any{
@@ -98,7 +123,6 @@ func install(ctx context.Context, admission string) {
 			},
 		},
 	}
-	const name = "idalloc"
 	if all, err := config.Releases.History(name); err == nil && len(all) > 0 {
 		upgrade := action.NewUpgrade(config)
 		upgrade.Namespace, upgrade.WaitStrategy = release, kube.HookOnlyStrategy
