@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -125,8 +125,12 @@ func shares(ctx context.Context, s *store.Store, namespace string, plan enable.P
 // cautions returns what the user should know before the workload rolls.
 func cautions(ctx context.Context, s *store.Store, owner store.Owner) []string {
 	var notes []string
-	bindings := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}
-	if _, err := s.Dynamic.Resource(bindings).Get(ctx, "idalloc-inject", metav1.GetOptions{}); apierrors.IsNotFound(err) {
+	// Each way to inject has this policy, before Kubernetes 1.36 too. That of a tenant has a longer name.
+	bindings, injects := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}, false
+	err := s.EachObject(ctx, bindings, "", metav1.ListOptions{}, func() { injects = false }, func(o *unstructured.Unstructured) {
+		injects = injects || strings.HasSuffix(o.GetName(), "idalloc-inject")
+	})
+	if err == nil && !injects {
 		notes = append(notes, "the cluster has no policy idalloc-inject, so the label does nothing: let an administrator run kubectl apply -k config/inject, or put the sidecar into the manifest with kubectl idalloc inject")
 	}
 	if owner.Rolls() && owner.Rollout.Blocks() {

@@ -71,6 +71,9 @@ func Cluster(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	if controller.injects, err = c.injects(ctx, controller); err != nil {
+		return nil, err
+	}
 	pods, err := c.tryPods(ctx, controller)
 	if err != nil {
 		return nil, err
@@ -178,9 +181,28 @@ func policies(f found) []policy {
 		{name: assign, mutating: true, webhook: f.release() + "-webhook", folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.gated }},
 		{name: assign, folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.refused }},
 		{name: f.name, folder: "assign"},
-		{name: "idalloc-inject", mutating: true, webhook: f.release() + "-webhook", folder: "inject", optional: "sidecars by label"},
-		{name: "idalloc-inject", folder: "inject", optional: "sidecars by label", tried: func(t trial) verdict { return t.injectRefused }},
+		{name: f.injects, mutating: true, webhook: f.release() + "-webhook", folder: "inject", optional: "sidecars by label", tenant: tenant},
+		{name: f.injects, folder: "inject", optional: "sidecars by label", tried: func(t trial) verdict { return t.injectRefused }},
 	}
+}
+
+// sidecars is the name of the policies that inject sidecars in all namespaces.
+const sidecars = "idalloc-inject"
+
+// injects returns the name of the policies that inject sidecars in the namespace of the options. A release for some namespaces may have its own.
+func (c *checker) injects(ctx context.Context, f found) (string, error) {
+	own := f.release() + "-inject"
+	if len(f.namespaces) == 0 || own == sidecars {
+		return sidecars, nil
+	}
+	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+	switch _, err := c.Dynamic.Resource(gvr).Get(ctx, own, metav1.GetOptions{}); {
+	case apierrors.IsNotFound(err):
+		return sidecars, nil
+	case err != nil && !apierrors.IsForbidden(err):
+		return "", fmt.Errorf("get %s/%s: %w", gvr.Resource, own, err)
+	}
+	return own, nil
 }
 
 func (p policy) part() string {

@@ -31,6 +31,8 @@ type found struct {
 	namespace, account string
 	// namespaces are the namespaces whose pods get ids. It is empty if all do.
 	namespaces []string
+	// injects is the name of the policies that inject sidecars.
+	injects string
 	// kinds are the values of the controller's flag --kind.
 	kinds []string
 }

@@ -46,3 +46,29 @@ func TestTheControllersPoliciesHaveTheNameOfItsRelease(t *testing.T) {
 		t.Error("a binding for all namespaces may leave some out")
 	}
 }
+
+// A tenant's release may have its own policies that inject sidecars. If not, those of all namespaces do it.
+func TestWhichPoliciesInject(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"}
+	named := func(name string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
+		o.SetGroupVersionKind(gvk)
+		return o
+	}
+	for want, f := range map[string]found{
+		"one-idalloc-inject": {name: "one-idalloc-controller", namespaces: []string{"shop"}},
+		sidecars:             {name: "two-idalloc-controller", namespaces: []string{"shop"}},
+	} {
+		c := checker{Options{Namespace: "shop", Dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme(), named("one-idalloc-inject"), named(sidecars))}}
+		got, err := c.injects(t.Context(), f)
+		if err != nil || got != want {
+			t.Errorf("of %s: %q, not %q: %v", f.name, got, want, err)
+		}
+		f.injects = got
+		for _, p := range policies(f) {
+			if p.folder == "inject" && p.name != want {
+				t.Errorf("check looks at the policy %s, not %s", p.name, want)
+			}
+		}
+	}
+}

@@ -54,7 +54,7 @@ func (c *checker) tryPods(ctx context.Context, f found) (trial, error) {
 	if t.refused, err = c.refuses(ctx, "idalloc.dev/assign", f.release()+"-assign"); err != nil {
 		return t, err
 	}
-	t.injectRefused, err = c.refuses(ctx, "idalloc.dev/inject", "idalloc-inject")
+	t.injectRefused, err = c.refuses(ctx, "idalloc.dev/inject", f.injects)
 	return t, err
 }
 

@@ -59,7 +59,7 @@ func TestAWebhookThatMayNotBeSeenIsNotMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, rows := checker{Options{Dynamic: s.Dynamic, Server: tc.server, Namespace: "shop"}}, []string{}
-		for _, p := range policies(found{name: controllerName}) {
+		for _, p := range policies(found{name: controllerName, injects: sidecars}) {
 			if !p.mutating {
 				continue
 			}

@@ -274,13 +274,13 @@ func at(o any, path ...string) any {
 // Two tenants have a controller each. Helm refuses a second release with an object of the first one.
 func TestTwoReleasesShareNoName(t *testing.T) {
 	all, tenant := map[string]string{}, func(namespaces ...any) values {
-		return values{"policies": values{on: false}, controller: values{"namespaces": namespaces}}
+		return values{"policies": values{on: false}, controller: values{"namespaces": namespaces}, inject: values{on: true}}
 	}
 	for _, r := range []struct {
 		release, namespace string
 		values             values
 	}{
-		{"idalloc", "idalloc-system", values{controller: values{on: false}}}, {"one", "shared", tenant("a", "b")}, {"two", "shared", tenant("c")},
+		{"idalloc", "idalloc-system", values{controller: values{on: false}, inject: values{on: true}}}, {"one", "shared", tenant("a", "b")}, {"two", "shared", tenant("c")},
 	} {
 		manifest, err := renderAs(t, r.release, r.namespace, "36", r.values)
 		if err != nil {
@@ -296,6 +296,33 @@ func TestTwoReleasesShareNoName(t *testing.T) {
 	}
 	if all["ValidatingAdmissionPolicy/one-idalloc-assign <nil>"] != "one" || all["ValidatingAdmissionPolicy/idalloc-gate <nil>"] != "idalloc" {
 		t.Errorf("objects are %v", all)
+	}
+}
+
+// A tenant's policies change no pod of another one. What refuses a pod that would run without its sidecar is for all namespaces.
+func TestATenantsPoliciesAreForItsNamespaces(t *testing.T) {
+	manifest, err := renderAs(t, "one", "shared", "36", values{controller: values{"namespaces": []any{"a", "b"}}, inject: values{on: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := objects(t, []byte(manifest))
+	for key, limited := range map[string]bool{
+		"MutatingAdmissionPolicyBinding/one-idalloc-assign": true, "ValidatingAdmissionPolicyBinding/one-idalloc-assign": true,
+		"MutatingAdmissionPolicyBinding/one-idalloc-inject": true, "ValidatingAdmissionPolicyBinding/one-idalloc-strategy": true,
+		"ValidatingAdmissionPolicyBinding/one-idalloc-inject": false, "ValidatingAdmissionPolicyBinding/idalloc-gate": false,
+	} {
+		_, name, _ := strings.Cut(key, "/")
+		kind, _, _ := strings.Cut(key, "Binding/")
+		if got[key] == nil || at(got[key], "spec", "policyName") != name || got[kind+"/"+name] == nil {
+			t.Errorf("there is no %s, or it is for the policy %v", key, at(got[key], "spec", "policyName"))
+		}
+		var want any
+		if limited {
+			want = []any{object{"key": "kubernetes.io/metadata.name", "operator": "In", "values": []any{"a", "b"}}}
+		}
+		if is := at(got[key], "spec", "matchResources", "namespaceSelector", "matchExpressions"); !reflect.DeepEqual(is, want) {
+			t.Errorf("%s is for the namespaces %v, not %v", key, is, want)
+		}
 	}
 }
 

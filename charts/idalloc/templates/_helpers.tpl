@@ -82,6 +82,9 @@ labels:
   | replace "== 'idalloc-controller'" (printf "== '%s'" $controller) }}
 {{- $text = regexReplaceAll "(?m)(name|policyName): idalloc-controller$" $text (printf "${1}: %s" $controller) }}
 {{- end }}
+{{- if and $v.controller.namespaces (hasPrefix "inject/" $file) }}
+{{- $text = regexReplaceAll "(?m)(name|policyName): idalloc-(inject|strategy)$" $text (printf "${1}: %s-${2}" (include "idalloc.fullname" $root)) }}
+{{- end }}
 {{- range splitList "\n---\n" $text }}
 {{- $o := fromYaml . }}
 {{- $_ := set $o.metadata "labels" (merge $o.metadata.labels (fromYaml (include "idalloc.labels" $root))) }}
@@ -100,7 +103,8 @@ labels:
 {{- $_ := set $o.spec.matchConstraints "resourceRules" (append $o.spec.matchConstraints.resourceRules $rule) }}
 {{- end }}
 {{- end }}
-{{- if and $v.controller.namespaces (has $file (list "assign/binding" "assign/refusal-binding")) }}
+{{- /* inject/refusal-binding is for all namespaces: elsewhere a pod with the label would run without the sidecar. */ -}}
+{{- if and $v.controller.namespaces (has $file (list "assign/binding" "assign/refusal-binding" "inject/binding" "inject/strategy-binding")) }}
 {{- $in := dict "key" "kubernetes.io/metadata.name" "operator" "In" "values" $v.controller.namespaces }}
 {{- $_ := set $o.spec "matchResources" (dict "namespaceSelector" (dict "matchExpressions" (list $in))) }}
 {{- end }}
