@@ -144,6 +144,87 @@ func TestTheRemovedChartLeavesWhatRefusesPodsWithoutAnID(t *testing.T) {
 	}
 }
 
+// Each tenant's policies complete the pods of its own namespace, once, and of no other.
+func TestTwoTenantsCompleteTheirOwnPods(t *testing.T) {
+	config, client := helm(t)
+	o := metav1.CreateOptions{}
+	for _, space := range []string{"a", "b", "c"} {
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}, o); err != nil {
+			t.Fatal(err)
+		}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}} // nothing makes it here
+		if _, err := client.CoreV1().ServiceAccounts(space).Create(t.Context(), account, o); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	tenant := func(space string) values {
+		return values{"policies": values{on: false}, controller: values{"namespaces": []any{space}}, inject: values{on: true}}
+	}
+	for release, v := range map[string]values{name: {controller: values{on: false}}, "one": tenant("a"), "two": tenant("b")} {
+		install := action.NewInstall(config)
+		install.ReleaseName, install.Namespace, install.WaitStrategy = release, metav1.NamespaceDefault, kube.HookOnlyStrategy
+		if _, err := install.RunWithContext(t.Context(), load(t), v); err != nil {
+			t.Fatalf("release %s: %v", release, err)
+		}
+	}
+	create := func(space, label, value string) (*corev1.Pod, error) {
+		return client.CoreV1().Pods(space).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "probe", Labels: map[string]string{label: value}, Annotations: map[string]string{"inject.idalloc.dev/service-account": "default"},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: "c0ffee", Controller: new(true)}},
+			},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}},
+		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+	g := gomega.NewWithT(t)
+	once := func(space string) {
+		for label, has := range map[string]struct{ value, variable string }{"idalloc.dev/assign": {controller, "IDALLOC_ID"}, "idalloc.dev/inject": {"true", "IDALLOC_URL"}} {
+			g.Eventually(func(g gomega.Gomega) {
+				pod, err := create(space, label, has.value)
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				var volumes, variables []string
+				for _, v := range pod.Spec.Volumes {
+					volumes = append(volumes, v.Name)
+				}
+				for _, v := range pod.Spec.Containers[0].Env {
+					variables = append(variables, v.Name)
+				}
+				count := func(in []string, name string) (n int) {
+					for _, is := range in {
+						if is == name {
+							n++
+						}
+					}
+					return n
+				}
+				g.Expect(count(volumes, name)).To(gomega.Equal(1), "volumes %v", volumes)
+				g.Expect(count(variables, has.variable)).To(gomega.Equal(1), "variables %v", variables)
+				g.Expect(len(pod.Spec.SchedulingGates) + len(pod.Spec.InitContainers)).To(gomega.Equal(1))
+			}).WithTimeout(time.Minute).Should(gomega.Succeed(), "label %s in namespace %s", label, space)
+		}
+	}
+	none := func(space string, refuses ...string) {
+		for i, label := range []string{"idalloc.dev/assign", "idalloc.dev/inject"} {
+			g.Eventually(func() error {
+				_, err := create(space, label, []string{controller, "true"}[i])
+				return err
+			}).WithTimeout(time.Minute).Should(gomega.MatchError(gomega.ContainSubstring(refuses[i])), "label %s in namespace %s", label, space)
+		}
+	}
+	const gate, sidecar = "'idalloc-gate'", "asks for idalloc's sidecar and has not got it"
+	once("a")
+	once("b")
+	none("c", gate, sidecar)
+
+	uninstall := action.NewUninstall(config)
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	if _, err := uninstall.Run("one"); err != nil {
+		t.Fatal(err)
+	}
+	none("a", gate, sidecar)
+	once("b")
+}
+
 // expect sees the policies, and what their bindings do.
 func expect(t *testing.T, client kubernetes.Interface, want ...admissionv1.ValidationAction) {
 	t.Helper()
