@@ -161,9 +161,9 @@ type policy struct {
 	mutating bool
 	// webhook is the name of the webhook that may replace a mutating policy.
 	webhook string
-	// optional is the feature that needs the policy. It is empty if every installation needs it.
-	optional string
-	// folder is the folder of config that contains it.
+	// absent says what needs the policy, and how to get it. It is empty if every installation needs it.
+	absent string
+	// folder is the folder of config that contains it. It is empty if the chart alone has it.
 	folder string
 	// tenant: it may be limited to some namespaces.
 	tenant bool
@@ -173,7 +173,12 @@ type policy struct {
 
 // policies returns the policies that every cluster has, and those of a controller, which have the name of its release.
 func policies(f found) []policy {
+	const inject = "only for sidecars by label: kubectl apply -k config/inject"
 	assign, tenant := f.release()+"-assign", len(f.namespaces) > 0
+	gate := policy{name: "idalloc-gate"}
+	if !f.helm {
+		gate.absent = "the chart alone has it: without it, pods that ask for an id start without one once the controller's policies are removed"
+	}
 	return []policy{
 		{name: "idalloc", folder: "policy"},
 		{name: "idalloc-leases", folder: "policy"},
@@ -181,8 +186,9 @@ func policies(f found) []policy {
 		{name: assign, mutating: true, webhook: f.release() + "-webhook", folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.gated }},
 		{name: assign, folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.refused }},
 		{name: f.name, folder: "assign"},
-		{name: f.injects, mutating: true, webhook: f.release() + "-webhook", folder: "inject", optional: "sidecars by label", tenant: tenant},
-		{name: f.injects, folder: "inject", optional: "sidecars by label", tried: func(t trial) verdict { return t.injectRefused }},
+		gate,
+		{name: f.injects, mutating: true, webhook: f.release() + "-webhook", folder: "inject", absent: inject, tenant: tenant},
+		{name: f.injects, folder: "inject", absent: inject, tried: func(t trial) verdict { return t.injectRefused }},
 	}
 }
 
@@ -247,11 +253,14 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 		case apierrors.IsNotFound(err) && hidden && k == 0:
 			row.State, row.Detail = Unknown, unseen
 			return c.judged(row, p, t, false), nil
-		case apierrors.IsNotFound(err) && p.optional != "" && k == 0:
-			row.State, row.Detail = Absent, "only for "+p.optional+": kubectl apply -k config/"+p.folder
+		case apierrors.IsNotFound(err) && p.absent != "" && k == 0:
+			row.State, row.Detail = Absent, p.absent
 			return row, nil
 		case apierrors.IsNotFound(err):
-			row.State, row.Detail = Missing, fmt.Sprintf("no %s/%s: install the chart, or kubectl apply -k config/%s", resource, p.name, p.folder)
+			row.State, row.Detail = Missing, fmt.Sprintf("no %s/%s: install the chart", resource, p.name)
+			if p.folder != "" {
+				row.Detail += ", or kubectl apply -k config/" + p.folder
+			}
 			return row, nil
 		case apierrors.IsForbidden(err):
 			row.State, row.Detail = Unknown, "you may not get "+resource
