@@ -304,6 +304,16 @@ func TestPagesAndCommentsNameFilesThatThereAre(t *testing.T) {
 	}
 }
 
+// A surge of numbered pods is what people compare, so the page keeps the links that show it.
+func TestThePageSaysWhereASurgeHasGoneWrong(t *testing.T) {
+	_, text, _ := strings.Cut(read(t, "docs/should-i-use-this.md"), "\n## Where idalloc is better\n")
+	for _, link := range []string{"kubernetes-sigs/kueue/issues/8769", "kubernetes-sigs/lws/pull/779", "volcano-sh/kthena/issues/1743"} {
+		if !strings.Contains(text, "](https://github.com/"+link+")") {
+			t.Errorf("docs/should-i-use-this.md does not link to %s", link)
+		}
+	}
+}
+
 func TestThePageHasEachUseOfAnID(t *testing.T) {
 	manifests, err := filepath.Glob(filepath.Join(root, "config", "examples", "uses", "*.yaml"))
 	if err != nil || len(manifests) == 0 {
