@@ -207,7 +207,13 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		text, workloads, err := inject.Stream(example(), inject.Options{By: inject.ByController})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(workloads).To(HaveLen(1))
-		Expect(parsed(text).Spec.Template.Spec.SchedulingGates).To(HaveLen(1))
+		// What the policy or the webhook would add is there before the API server sees it.
+		spec := parsed(text).Spec.Template.Spec
+		Expect(spec.SchedulingGates).To(HaveExactElements(HaveField("Name", "idalloc.dev/id")))
+		Expect(spec.Volumes).To(ContainElement(HaveField("Name", "idalloc")))
+		Expect(spec.Containers).To(HaveExactElements(And(
+			HaveField("Env", ContainElements(HaveField("Name", "IDALLOC_ID"), HaveField("Name", "IDALLOC_COUNT"))),
+			HaveField("VolumeMounts", ContainElement(HaveField("Name", "idalloc"))))))
 		lives(ctx, text)
 	})
 
