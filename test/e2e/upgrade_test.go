@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -58,10 +59,11 @@ var _ = Describe("An upgrade", Serial, Ordered, Label("upgrade"), func() {
 		older.applyController(ctx)
 		one := rolling("0", "1")
 		gated, agents, peers := prepare(ctx, files, 3, assigned, one), prepare(ctx, partitions, 3, labelled, one), prepare(ctx, partitions, 3, one)
+		sidecars := prepare(ctx, sidecar, 3, one)
 		agents.divide(agentPartitions)
 		agents.becomeAgents(ctx)
 		peers.divide(agentPartitions)
-		all := []*workload{gated, agents, peers}
+		all := []*workload{gated, agents, peers, sidecars}
 		pods.to(ctx, older, all)
 
 		for _, b := range []build{newer, older} {
@@ -123,17 +125,30 @@ func scaleAll(ctx context.Context, all []*workload, n string) {
 	}
 }
 
-// standing waits until each of n ids has a pod whose programs work, and returns pod and restarts of each id.
+// standing waits until each of n ids has a pod whose programs work, and returns pod and restarts of each id: those of all containers.
 func standing(ctx context.Context, all []*workload, n int) map[string]string {
 	GinkgoHelper()
 	s := map[string]string{}
 	for _, w := range all {
 		for id, pod := range w.held(ctx, n) {
-			s[fmt.Sprint(w.namespace, " ", id)] = fmt.Sprint(pod, ", restarts: ", w.restarts(ctx, pod, name))
+			s[fmt.Sprint(w.namespace, " ", id)] = fmt.Sprint(pod, ", restarts: ", w.allRestarts(ctx, pod))
 		}
 		if w.divides > 0 {
 			w.divided(ctx, n)
 		}
 	}
 	return s
+}
+
+// allRestarts returns the restarts of each container of a pod, by its name.
+func (w *workload) allRestarts(ctx context.Context, pod string) map[string]int32 {
+	GinkgoHelper()
+	p, err := client.CoreV1().Pods(w.namespace).Get(ctx, pod, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	all := map[string]int32{}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		all[c.Name] = c.RestartCount
+	}
+	Expect(all).To(HaveKey(name))
+	return all
 }
