@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -38,7 +40,7 @@ type Options struct {
 	Image string
 }
 
-// Setup adds the webhook to a manager, and listens. ready fails until there is a certificate.
+// Setup adds the webhook to a manager, and listens. ready fails while there is no certificate, or while nothing answers.
 //
 // The server of controller-runtime accepts any number of connections, and anyone may open them.
 func Setup(ctx context.Context, mgr manager.Manager, o Options, log logr.Logger) (ready healthz.Checker, err error) {
@@ -70,10 +72,33 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options, log logr.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
-	if err := mgr.Add(&manager.Server{Name: "webhook", Server: serve.Bounded(paths), Listener: tls.NewListener(listener, secure)}); err != nil {
+	answers := &answering{Listener: listener}
+	if err := mgr.Add(&manager.Server{Name: "webhook", Server: serve.Bounded(paths), Listener: tls.NewListener(answers, secure)}); err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
-	return func(*http.Request) error { return certified() }, nil
+	return func(*http.Request) error {
+		if !answers.now.Load() {
+			return errors.New("the webhook does not answer yet, or no longer")
+		}
+		return certified()
+	}, nil
+}
+
+// answering records whether a server accepts connections.
+type answering struct {
+	net.Listener
+
+	now atomic.Bool
+}
+
+func (a *answering) Accept() (net.Conn, error) {
+	a.now.Store(true)
+	return a.Listener.Accept()
+}
+
+func (a *answering) Close() error {
+	a.now.Store(false)
+	return a.Listener.Close()
 }
 
 // pods completes a pod, or refuses it with the message of kubectl idalloc inject.
