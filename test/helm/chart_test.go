@@ -3,6 +3,7 @@ package helm_test
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -232,13 +233,7 @@ func TestTheControllerHasTheValues(t *testing.T) {
 	if got["ClusterRole/"+own] != nil {
 		t.Error("a controller of some namespaces has a ClusterRole")
 	}
-	for key, o := range got {
-		for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart", "team"} {
-			if at(o, "metadata", "labels", label) == nil {
-				t.Errorf("%s has no label %s", key, label)
-			}
-		}
-	}
+	hasLabels(t, "with all values", got)
 	for _, part := range []string{
 		"registry.example.com/idalloc/idalloc-controller:v2@sha256:0abc", "imagePullPolicy: Always", "replicas: 3", "--namespace=prod", "--namespace=stage", "--kind=rollouts.argoproj.io",
 		"priorityClassName: high", "operator: Exists", `resources: ["rollouts", "rollouts/scale"]`, "- rollouts/*", "revisionHistoryLimit: 1\n", "--v=1", "--log-format=console",
@@ -252,19 +247,137 @@ func TestTheControllerHasTheValues(t *testing.T) {
 	}
 }
 
+// hasLabels sees Helm's labels, and one of commonLabels, on all objects.
+func hasLabels(t *testing.T, render string, all map[string]object) {
+	t.Helper()
+	for key, o := range all {
+		for label, want := range map[string]any{
+			"app.kubernetes.io/instance": "idalloc", "app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/part-of": "idalloc", "team": "platform",
+			"app.kubernetes.io/name": nil, "app.kubernetes.io/version": nil, "helm.sh/chart": nil,
+		} {
+			if is := at(o, "metadata", "labels", label); is == nil || want != nil && is != want {
+				t.Errorf("%s: %s has the label %s: %v", render, key, label, is)
+			}
+		}
+	}
+}
+
+func TestEveryObjectHasHelmsLabels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		minor string
+		has   string
+		v     values
+	}{
+		"a webhook":              {"35", "MutatingWebhookConfiguration/idalloc-webhook", values{controller: values{"networkPolicy": values{on: true}}}},
+		"cert-manager":           {"35", "Certificate/idalloc-webhook-certificate", values{"webhook": values{"certManager": values{on: true}}}},
+		"injection":              {"36", "MutatingAdmissionPolicy/idalloc-inject", values{}},
+		"injection by a webhook": {"35", "ValidatingAdmissionPolicy/idalloc-strategy", values{}},
+		"a tenant":               {"36", "Role/idalloc-controller-pods", values{controller: values{"namespaces": []any{"shop"}}}},
+	} {
+		tc.v["commonLabels"], tc.v[inject] = values{"team": "platform"}, values{on: strings.Contains(name, "injection")}
+		manifest, err := render(t, tc.minor, tc.v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := objects(t, []byte(manifest))
+		if all[tc.has] == nil {
+			t.Errorf("%s: there is no %s", name, tc.has)
+		}
+		hasLabels(t, name, all)
+		test := hooks(t, tc.minor, tc.v)
+		if test["Pod/idalloc-check"] == nil || test["ClusterRoleBinding/idalloc-check"] == nil {
+			t.Errorf("%s: helm test has %v", name, slices.Sorted(maps.Keys(test)))
+		}
+		hasLabels(t, name, test)
+	}
+}
+
+func TestEachValueIsWhereItBelongs(t *testing.T) {
+	const own = "Deployment/idalloc-controller"
+	of, pod := func(v values) values { return values{controller: v} }, []string{"spec", "template", "spec"}
+	selector := object{"matchLabels": object{"app.kubernetes.io/name": "idalloc-controller", "app.kubernetes.io/instance": "idalloc"}}
+	zone, other := object{"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}, object{"matchLabels": object{"app": "other"}}
+	registry, from := []any{object{"name": "registry"}}, []any{object{"podSelector": object{}}}
+	affinity := object{"podAntiAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": []any{}}}
+	with := func(o object, key string, value any) object {
+		o = maps.Clone(o)
+		o[key] = value
+		return o
+	}
+	for name, tc := range map[string]struct {
+		v    values
+		key  string
+		path []string
+		want any
+	}{
+		"fullnameOverride": {values{"fullnameOverride": "ids"}, "Deployment/ids-controller", []string{"metadata", "name"}, "ids-controller"},
+		"nameOverride":     {values{"nameOverride": "ids"}, "Deployment/idalloc-ids-controller", []string{"metadata", "name"}, "idalloc-ids-controller"},
+		"names of policies": {
+			values{"fullnameOverride": "ids"}, "MutatingAdmissionPolicyBinding/ids-assign", []string{"spec", "policyName"}, "ids-assign",
+		},
+		"topologySpreadConstraints": {
+			of(values{"topologySpreadConstraints": []any{zone}}), own, append(pod, "topologySpreadConstraints"), []any{with(zone, "labelSelector", selector)},
+		},
+		"topologySpreadConstraints of their own": {
+			of(values{"topologySpreadConstraints": []any{with(zone, "labelSelector", other)}}), own, append(pod, "topologySpreadConstraints"),
+			[]any{with(zone, "labelSelector", other)},
+		},
+		"podSecurityContext": {
+			of(values{"podSecurityContext": values{"fsGroup": 7}}), own, append(pod, "securityContext"),
+			object{"runAsNonRoot": true, "seccompProfile": object{"type": "RuntimeDefault"}, "fsGroup": 7},
+		},
+		"imagePullSecrets": {of(values{"imagePullSecrets": registry}), own, append(pod, "imagePullSecrets"), registry},
+		"nodeSelector":     {of(values{"nodeSelector": values{"pool": "system"}}), own, append(pod, "nodeSelector"), object{"pool": "system"}},
+		"affinity":         {of(values{"affinity": affinity}), own, append(pod, "affinity"), affinity},
+		"readinessProbe": {
+			of(values{"readinessProbe": values{"periodSeconds": 9}}), own, append(pod, "containers", "readinessProbe"),
+			object{"httpGet": object{"path": "/readyz", "port": "health"}, "periodSeconds": 9},
+		},
+		"networkPolicy.from": {
+			of(values{"networkPolicy": values{on: true, "from": from}}), "NetworkPolicy/idalloc-controller", []string{"spec", "ingress", "from"}, from,
+		},
+		"imagePullSecrets of the test": {of(values{"imagePullSecrets": registry}), "Pod/idalloc-check", []string{"spec", "imagePullSecrets"}, registry},
+		"podSecurityContext of the test": {
+			of(values{"podSecurityContext": values{"fsGroup": 7}}), "Pod/idalloc-check", []string{"spec", "securityContext"},
+			object{"runAsNonRoot": true, "seccompProfile": object{"type": "RuntimeDefault"}, "fsGroup": 7},
+		},
+	} {
+		manifest, err := render(t, "36", tc.v)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		all := objects(t, []byte(manifest))
+		if strings.HasSuffix(name, "of the test") {
+			all = hooks(t, "36", tc.v)
+		}
+		is, wrong := json.Marshal(at(all[tc.key], tc.path...))
+		want, err := json.Marshal(tc.want)
+		if err != nil || wrong != nil || string(is) != string(want) {
+			t.Errorf("%s: %s has %s, not %s", name, tc.key, is, want)
+		}
+	}
+}
+
 // Without a right, check does not see a part, and "helm test" passes although it is missing.
 func TestTheTestMayReadWhatItChecks(t *testing.T) {
 	rules := fmt.Sprint(at(hooks(t, "35", nil)["ClusterRole/idalloc-check"], "rules"))
-	for _, want := range []string{"validatingadmissionpolicies validatingadmissionpolicybindings mutatingadmissionpolicies mutatingadmissionpolicybindings] verbs:[get]", "mutatingwebhookconfigurations] verbs:[list]"} {
+	for _, want := range []string{
+		"validatingadmissionpolicies validatingadmissionpolicybindings mutatingadmissionpolicies mutatingadmissionpolicybindings] verbs:[get]",
+		"mutatingwebhookconfigurations] verbs:[list]",
+	} {
 		if !strings.Contains(rules, want) {
 			t.Errorf("there is no right %s in %s", want, rules)
 		}
 	}
 }
 
-// at returns what an object has at a path.
+// at returns what an object has at a path. In a list it goes on in the first element.
 func at(o any, path ...string) any {
 	for _, key := range path {
+		if list, is := o.([]any); is && len(list) > 0 {
+			o = list[0]
+		}
 		m, _ := o.(object)
 		o = m[key]
 	}
