@@ -143,6 +143,11 @@ test-race: ## Run the unit tests, and 25 simulated histories, all with the race 
 test-tools: ## Run the tests of the tools, which are modules of their own.
 	for module in $(TOOLS); do go -C $$module test -timeout 20m ./... || exit 1; done
 
+.PHONY: test-chart
+test-chart: ## Run the chart's tests that need no API server, and compare what policies, webhook and inject make of a table of pods.
+	go -C $(HELM) test -vet=off -short .
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(CONTROLLER) test -vet=off -count=1 -timeout 10m ./test/envtest -ginkgo.focus='the policies, the webhook and internal/inject'
+
 .PHONY: test-simulation
 test-simulation: ## Play SEEDS (150) simulated histories, the same ones each time (see docs/robustness.md).
 	go test -vet=off -timeout 20m ./test/simulation -seeds=$(SEEDS)

@@ -24,6 +24,9 @@ const name = "idalloc"
 // helm returns what an administrator's Helm works with, and a client.
 func helm(t *testing.T) (*action.Configuration, kubernetes.Interface) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{Log: testr.New(t)})
 	if err != nil {
 		t.Fatal(err)
