@@ -89,7 +89,7 @@ func TestAMutatingPolicyMayBeForSomeNamespaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := checker{Options{Dynamic: s.Dynamic, Namespace: "shop", Server: "v1.36.3"}}
+		c := checker{Options{Dynamic: s.Dynamic, Namespace: "shop", Server: newest}}
 		assign := policy{name: "idalloc-assign", mutating: true, folder: "assign", tried: func(t trial) verdict { return t.gated }}
 		got, err := c.policy(t.Context(), assign, trial{gated: verdict{no: "no gate"}})
 		if err != nil || got.State != want.State || got.Detail != want.Detail {

@@ -18,8 +18,8 @@ func TestNodesThatCannotRestartPodsAreNamed(t *testing.T) {
 		state         State
 		says          string
 	}{
-		{"v1.36.3", can, Installed, "all 1 nodes"},
-		{"v1.36.3", can + "," + cannot, Absent, "1 of 2 nodes, such as old,"},
+		{newest, can, Installed, "all 1 nodes"},
+		{newest, can + "," + cannot, Absent, "1 of 2 nodes, such as old,"},
 		{"v1.35.4", can, Absent, "the API server needs Kubernetes 1.36"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

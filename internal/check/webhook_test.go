@@ -36,10 +36,10 @@ func TestAWebhookThatMayNotBeSeenIsNotMissing(t *testing.T) {
 			[2]string{"in force. a dry run in namespace shop shows it", "unknown. you may not list mutatingwebhookconfigurations"},
 		},
 		"it may be in place of the policies": {
-			"v1.36.3", true, hook, http.StatusNotFound, verdict{},
+			newest, true, hook, http.StatusNotFound, verdict{},
 			[2]string{"unknown. you may not list mutatingwebhookconfigurations", "unknown. you may not list mutatingwebhookconfigurations"},
 		},
-		"there are policies": {"v1.36.3", true, "", http.StatusOK, verdict{yes: true}, [2]string{"in force. a dry run", "installed. "}},
+		"there are policies": {newest, true, "", http.StatusOK, verdict{yes: true}, [2]string{"in force. a dry run", "installed. "}},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

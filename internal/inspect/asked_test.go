@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -61,7 +62,7 @@ func below(o *unstructured.Unstructured, kind, name string) *unstructured.Unstru
 
 func replicaSet(annotations map[string]string) *unstructured.Unstructured {
 	rs := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apifake.Apps, "kind": kinds.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9", "uid": "c"},
+		"apiVersion": apifake.Apps, "kind": kinds.ReplicaSet, metadata: map[string]any{"name": "worker-5d9", "uid": "c"},
 	}}
 	rs.SetAnnotations(annotations)
 	return below(rs, apifake.Deployment, apifake.Worker)
@@ -257,7 +258,7 @@ func listing(t *testing.T, resource string, items []any, objects ...*unstructure
 func TestWhatTheControllerSaysIsReadAlthoughNoPodWaits(t *testing.T) {
 	event := func(reason, kind, name, uid string) map[string]any {
 		return map[string]any{
-			"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": "e", "namespace": apifake.Namespace}, "reason": reason, "message": "it is so",
+			"apiVersion": "v1", "kind": "Event", metadata: map[string]any{"name": "e", "namespace": apifake.Namespace}, "reason": reason, "message": "it is so",
 			"reportingComponent": reporter, "lastTimestamp": apifake.Born().UTC().Format(time.RFC3339),
 			"involvedObject": map[string]any{"kind": kind, "name": name, "uid": uid},
 		}
@@ -267,9 +268,7 @@ func TestWhatTheControllerSaysIsReadAlthoughNoPodWaits(t *testing.T) {
 		o := apifake.Holding(a, id)
 		labels, is := o.GetLabels(), o.GetAnnotations()
 		labels[receipt.AssignLabel], is[receipt.IDKey] = receipt.ByController, "0"
-		for key, value := range annotations {
-			is[key] = value
-		}
+		maps.Copy(is, annotations)
 		o.SetLabels(labels)
 		o.SetAnnotations(is)
 		return o
@@ -300,7 +299,7 @@ func TestWhatTheControllerSaysIsReadAlthoughNoPodWaits(t *testing.T) {
 // Pods are replaced by evictions although Kubernetes would roll without any.
 func TestABudgetThatKeepsPodsThatTheCountReplacesIsRead(t *testing.T) {
 	budget := map[string]any{
-		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": map[string]any{"name": "tight", "namespace": apifake.Namespace},
+		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", metadata: map[string]any{"name": "tight", "namespace": apifake.Namespace},
 		"spec": map[string]any{"selector": map[string]any{}}, "status": map[string]any{"desiredHealthy": 1, "expectedPods": 1},
 	}
 	for onCount, warns := range map[string]bool{assignment.OnCountReplace: true, assignment.OnCountRestart: false} {

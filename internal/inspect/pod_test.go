@@ -12,10 +12,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
+// metadata is that field of an object.
+const metadata = "metadata"
+
 func TestWhatAPodShowsOfItsProposal(t *testing.T) {
 	told := receipt.Proposal{UID: "u", Owner: identity.Owner{Kind: kinds.Deployment, Name: "w"}, Share: receipt.Nothing(), Why: "slots"}.Encode()
 	of := func(uid, mark string) assigned {
-		return assignedOf(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		return assignedOf(&unstructured.Unstructured{Object: map[string]any{metadata: map[string]any{
 			"uid": uid, "labels": map[string]any{receipt.AssignLabel: mark}, "annotations": map[string]any{receipt.ProposalKey: told},
 		}}})
 	}
@@ -35,7 +38,7 @@ func TestAnAgentCountsWhereItIsProposedWhatItHas(t *testing.T) {
 	owner := settledPods(1).owner
 	held := receipt.Receipt{UID: "u", Owner: "ReplicaSet/former", State: receipt.Locks, Share: receipt.Share{ID: 2}, Token: 7}
 	for id, keeps := range map[int]bool{2: true, 1: false} {
-		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		u := &unstructured.Unstructured{Object: map[string]any{metadata: map[string]any{
 			"name": "a", "uid": "u",
 			"labels": map[string]any{receipt.AssignLabel: receipt.ByAgent, receipt.IDLabel: "2", receipt.OwnerLabel: assignment.OwnerLabelValue(held.Owner)},
 			"annotations": map[string]any{
@@ -65,8 +68,8 @@ func TestAnAgentNeedsNoRightOnItsOwner(t *testing.T) {
 
 func TestWhatAPodShowsOfTheController(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{"idalloc.dev/assign": "controller"}, "annotations": map[string]any{"idalloc.dev/id": "3"}},
-		"spec":     map[string]any{"schedulingGates": []any{map[string]any{"name": "example.com/x"}, map[string]any{"name": "idalloc.dev/id"}}},
+		metadata: map[string]any{"labels": map[string]any{"idalloc.dev/assign": "controller"}, "annotations": map[string]any{"idalloc.dev/id": "3"}},
+		"spec":   map[string]any{"schedulingGates": []any{map[string]any{"name": "example.com/x"}, map[string]any{"name": "idalloc.dev/id"}}},
 	}}
 	if a := assignedOf(u); !a.byController || !a.gated || a.given != "3" || strings.Join(a.gates, ",") != "example.com/x" {
 		t.Errorf("%+v", a)

@@ -30,7 +30,7 @@ func TestAWorkloadWhosePodsRunIdallocAndHaveNothingOfIt(t *testing.T) {
 	} {
 		n := settledPods(1)
 		n.owner.Record, n.owner.Rollout.MaxUnavailable, n.now = assignment.Record{}, 0, time.Unix(10000, 0)
-		o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
+		o := &unstructured.Unstructured{Object: map[string]any{metadata: map[string]any{"name": "a"}}}
 		o.SetCreationTimestamp(metav1.NewTime(n.now.Add(-tc.age)))
 		tc.change(o)
 		n.pods["a"] = newPod(o, n.owner, true)

@@ -12,13 +12,18 @@ import (
 func TestThePictureHasThePanelsOfTheDashboard(t *testing.T) {
 	const picture = "docs/figures/controller-row.svg"
 	var dashboard struct {
-		Panels []struct{ Type, Title string }
+		Panels []struct {
+			Type  string `json:"type"`
+			Title string `json:"title"`
+		} `json:"panels"`
 	}
 	if err := json.Unmarshal([]byte(read(t, "config/grafana/idalloc.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	var drawn, has []string
-	for _, m := range regexp.MustCompile(`<text class="head"[^>]*>([^<]*)</text>`).FindAllStringSubmatch(read(t, picture), -1) {
+	heads := regexp.MustCompile(`<text class="head"[^>]*>([^<]*)</text>`).FindAllStringSubmatch(read(t, picture), -1)
+	drawn := make([]string, 0, len(heads))
+	var has []string
+	for _, m := range heads {
 		drawn = append(drawn, html.UnescapeString(m[1]))
 	}
 	if len(drawn) == 0 {

@@ -80,7 +80,7 @@ var _ = Describe("the policies, of pods for which the controller plans,", Ordere
 			_, err := create(ctx, namespace, template)
 			Expect(err).To(MatchError(ContainSubstring("only idalloc-controller writes idalloc.dev/proposal")))
 		}
-		_, err := create(ctx, namespace, templateOf(linked()), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "c0ffee"})
+		_, err := create(ctx, namespace, templateOf(linked()), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: aUID})
 		Expect(err).To(MatchError(ContainSubstring("a pod by itself has nothing to number it by")))
 	})
 

@@ -108,12 +108,12 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 	})
 
 	It("refuse a pod that a DaemonSet makes, and one whose template has an id", func(ctx SpecContext) {
-		_, err := create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "c0ffee", Controller: new(true)})
+		_, err := create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: aUID, Controller: new(true)})
 		const sentence = "each new node would change the count of all pods of a DaemonSet"
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
 		_, _, err = inject.Stream(assignedWith("kind: Deployment", "kind: DaemonSet"), inject.Options{})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
-		_, err = create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "x", UID: "c0ffee", Controller: new(true)})
+		_, err = create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "x", UID: aUID, Controller: new(true)})
 		Expect(err).To(MatchError(ContainSubstring("a static pod cannot wait behind a scheduling gate")))
 		template := templateOf(assigned)
 		template.Annotations = map[string]string{"idalloc.dev/id": "0"}
@@ -147,7 +147,7 @@ var _ = Describe("the policies of the controller and kubectl idalloc inject", Or
 	It("refuse to replace the pods of a Job", func(ctx SpecContext) {
 		const sentence = "a Job counts a pod that is evicted as failed"
 		replaced := annotatedWith("idalloc.dev/on-count-change: replace")
-		_, err := create(ctx, namespace, templateOf(replaced), metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "x", UID: "c0ffee", Controller: new(true)})
+		_, err := create(ctx, namespace, templateOf(replaced), metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "x", UID: aUID, Controller: new(true)})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
 		_, _, err = inject.Stream(strings.Replace(replaced, "apiVersion: apps/v1\nkind: Deployment", "apiVersion: batch/v1\nkind: Job", 1), inject.Options{})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))

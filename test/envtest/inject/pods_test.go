@@ -15,6 +15,9 @@ import (
 	"github.com/idalloc/idalloc/internal/inject"
 )
 
+// aUID is the UID of what makes a pod.
+const aUID = "c0ffee"
+
 // plain is a workload that has nothing of idalloc but the label.
 const plain = `
 apiVersion: apps/v1
@@ -52,7 +55,7 @@ func templateOf(workload string) *corev1.PodTemplateSpec {
 
 // controlled is what a ReplicaSet writes on its pods.
 func controlled() []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "worker-5d9", UID: "c0ffee", Controller: new(true)}}
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "worker-5d9", UID: aUID, Controller: new(true)}}
 }
 
 // create returns the pod that the API server makes of a template, as a controller would create it. Nothing is stored.
@@ -298,7 +301,7 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 
 	It("refuse a pod without a workload", func(ctx SpecContext) {
 		const sentence = "a pod by itself has nothing to number it by"
-		_, err := create(ctx, namespace, templateOf(plain), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "c0ffee"})
+		_, err := create(ctx, namespace, templateOf(plain), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: aUID})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
 		_, _, err = inject.Stream("apiVersion: v1\nkind: Pod\nmetadata: {name: x, labels: {idalloc.dev/inject: \"true\"}}\nspec: {containers: [{name: main}]}", inject.Options{})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
@@ -306,7 +309,7 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 
 	It("refuse a workload of another kind", func(ctx SpecContext) {
 		const sentence = "and not to those of apps/v1 DaemonSet: take label idalloc.dev/inject out of its template"
-		_, err := create(ctx, namespace, templateOf(plain), metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "c0ffee", Controller: new(true)})
+		_, err := create(ctx, namespace, templateOf(plain), metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: aUID, Controller: new(true)})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
 		_, _, err = inject.Stream(with("kind: Deployment", "kind: DaemonSet"), inject.Options{})
 		Expect(err).To(MatchError(ContainSubstring(sentence)))
