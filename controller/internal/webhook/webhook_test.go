@@ -79,7 +79,7 @@ func TestHalfRequestsKeepFewConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()                                      //nolint:errcheck // the test ends
+		t.Cleanup(func() { _ = conn.Close() })
 		if _, err := conn.Write([]byte{22, 3, 1}); err != nil { // the begin of a TLS handshake
 			t.Fatal(err)
 		}
