@@ -159,7 +159,7 @@ func (u *judged) configMaps(ctx context.Context) (names []string) {
 // fleet starts the pods that vmagent scrapes.
 func (u *judged) fleet(ctx context.Context) (names []string) {
 	GinkgoHelper()
-	fleet := &use{workload{namespace: u.namespace}, "name"}
+	fleet := &use{workload: workload{namespace: u.namespace}, name: "name"}
 	fleet.apply(ctx)
 	Expect(u.kubectl(ctx, "scale", "deployment", fleet.name, "--replicas="+strconv.Itoa(targets))).Error().NotTo(HaveOccurred())
 	fleet.lines(ctx, targets)

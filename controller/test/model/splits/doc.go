@@ -8,5 +8,6 @@
 //
 // T3 is one list here, of one moment. The package above says why two do no harm.
 //
-// A model that cannot fail shows nothing: each clause of the rule is left out once, and the test must find a history that ends badly.
+// A model that cannot fail shows nothing: without the freeze, the test must find a history that ends badly. What the rule says of names, and of locks that T3
+// must cover, is held by cases of package decision: no history of this size ends badly without it.
 package splits
