@@ -271,6 +271,9 @@ func (w *workload) measureTurns(ctx context.Context) (tell func()) {
 		<-done
 		text := &strings.Builder{}
 		for _, pod := range slices.Sorted(maps.Keys(began)) {
+			if _, over := ended[pod]; !over {
+				ended[pod] = time.Since(start) // its flags are right, and its turn is about to end
+			}
 			_, _ = fmt.Fprintf(text, "%s from %.1f s to %.1f s after the scale: %.1f s\n", pod, began[pod].Seconds(), ended[pod].Seconds(), (ended[pod] - began[pod]).Seconds())
 		}
 		AddReportEntry("turns", text.String(), ReportEntryVisibilityAlways)
