@@ -125,10 +125,10 @@ func shares(ctx context.Context, s *store.Store, namespace string, plan enable.P
 // cautions returns what the user should know before the workload rolls.
 func cautions(ctx context.Context, s *store.Store, owner store.Owner) []string {
 	var notes []string
-	// Each way to inject has this policy, before Kubernetes 1.36 too. That of a tenant has a longer name.
+	// Each way to inject has this policy, before Kubernetes 1.36 too. That of a tenant has the name of its release.
 	bindings, injects := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}, false
 	err := s.EachObject(ctx, bindings, "", metav1.ListOptions{}, func() { injects = false }, func(o *unstructured.Unstructured) {
-		injects = injects || strings.HasSuffix(o.GetName(), "idalloc-inject")
+		injects = injects || strings.HasSuffix(o.GetName(), "-inject") && o.GetLabels()["app.kubernetes.io/name"] == "idalloc"
 	})
 	if err == nil && !injects {
 		notes = append(notes, "the cluster has no policy idalloc-inject, so the label does nothing: let an administrator run kubectl apply -k config/inject, or put the sidecar into the manifest with kubectl idalloc inject")

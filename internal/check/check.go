@@ -175,10 +175,7 @@ type policy struct {
 func policies(f found) []policy {
 	const inject = "only for sidecars by label: kubectl apply -k config/inject"
 	assign, tenant := f.release()+"-assign", len(f.namespaces) > 0
-	gate := policy{name: "idalloc-gate"}
-	if !f.helm {
-		gate.absent = "the chart alone has it: without it, pods that ask for an id start without one once the controller's policies are removed"
-	}
+	const gate = "the chart alone has it: without it, pods that ask for an id start without one once the controller's policies are removed"
 	return []policy{
 		{name: "idalloc", folder: "policy"},
 		{name: "idalloc-leases", folder: "policy"},
@@ -186,7 +183,7 @@ func policies(f found) []policy {
 		{name: assign, mutating: true, webhook: f.release() + "-webhook", folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.gated }},
 		{name: assign, folder: "assign", tenant: tenant, tried: func(t trial) verdict { return t.refused }},
 		{name: f.name, folder: "assign"},
-		gate,
+		{name: "idalloc-gate", absent: gate},
 		{name: f.injects, mutating: true, webhook: f.release() + "-webhook", folder: "inject", absent: inject, tenant: tenant},
 		{name: f.injects, folder: "inject", absent: inject, tried: func(t trial) verdict { return t.injectRefused }},
 	}

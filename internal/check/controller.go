@@ -33,8 +33,6 @@ type found struct {
 	namespaces []string
 	// injects is the name of the policies that inject sidecars.
 	injects string
-	// helm: the chart installed it.
-	helm bool
 	// kinds are the values of the controller's flag --kind.
 	kinds []string
 }
@@ -105,7 +103,6 @@ func foundAt(d *unstructured.Unstructured) found {
 	account, _, _ := unstructured.NestedString(d.Object, "spec", "template", "spec", "serviceAccountName")
 	return found{
 		name: d.GetName(), namespace: d.GetNamespace(), account: cmp.Or(account, "default"),
-		helm:       d.GetLabels()["app.kubernetes.io/managed-by"] == "Helm",
 		namespaces: flags(d, "namespace"), kinds: flags(d, "kind"),
 	}
 }

@@ -83,39 +83,28 @@ func TestTheChartHasAPolicyThatOutlivesIt(t *testing.T) {
 	}
 	const policyKind, bindingKind = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 	for name, tc := range map[string]struct {
-		helm    bool
 		objects []runtime.Object
 		want    State
 		says    string
 	}{
-		"of the chart":            {true, []runtime.Object{object(policyKind, ""), object(bindingKind, "idalloc-gate")}, Installed, ""},
-		"bound to another policy": {true, []runtime.Object{object(policyKind, ""), object(bindingKind, "other")}, Broken, "validatingadmissionpolicybindings/idalloc-gate is for policy other"},
-		"not bound":               {true, []runtime.Object{object(policyKind, "")}, Missing, "no validatingadmissionpolicybindings/idalloc-gate: install the chart"},
-		"deleted":                 {true, nil, Missing, "no validatingadmissionpolicies/idalloc-gate: install the chart"},
-		"of config":               {false, nil, Absent, "the chart alone has it: without it, pods that ask for an id start without one"},
+		"of the chart":            {[]runtime.Object{object(policyKind, ""), object(bindingKind, "idalloc-gate")}, Installed, ""},
+		"bound to another policy": {[]runtime.Object{object(policyKind, ""), object(bindingKind, "other")}, Broken, "validatingadmissionpolicybindings/idalloc-gate is for policy other"},
+		"not bound":               {[]runtime.Object{object(policyKind, "")}, Missing, "no validatingadmissionpolicybindings/idalloc-gate: install the chart"},
+		"deleted, or of config":   {nil, Absent, "the chart alone has it: without it, pods that ask for an id start without one"},
 	} {
-		c, found := checker{Options{Namespace: "shop", Dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme(), tc.objects...)}}, false
-		for _, p := range policies(foundWith(tc.helm)) {
+		c, seen := checker{Options{Namespace: "shop", Dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme(), tc.objects...)}}, false
+		for _, p := range policies(found{name: controllerName}) {
 			if p.name != "idalloc-gate" {
 				continue
 			}
-			found = true
+			seen = true
 			row, err := c.policy(t.Context(), p, trial{})
 			if err != nil || row.State != tc.want || !strings.HasPrefix(row.Detail, tc.says) {
 				t.Errorf("%s: %+v, %v", name, row, err)
 			}
 		}
-		if !found {
+		if !seen {
 			t.Errorf("%s: check has no row about it", name)
 		}
 	}
-}
-
-// foundWith is a controller that the chart installed, or config.
-func foundWith(helm bool) found {
-	d := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": controllerName}}}
-	if helm {
-		d.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"})
-	}
-	return foundAt(d)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // counted is the count with which the containers of a pod of the controller started, and what follows from it.
@@ -34,7 +33,7 @@ func (f *facts) onCount(p pod) []string {
 		return []string{fmt.Sprintf("the containers of the pod start again with count %s: the next pod's turn comes when all have started and the pod is available", p.started)}
 	case !f.behind(p):
 		return nil
-	case p.onCount == assignment.OnCountReplace && (f.owner.Is(kinds.Job) || f.owner.Resource != ""):
+	case p.onCount == assignment.OnCountReplace && !f.replaces(p):
 		return []string{fmt.Sprintf("%sidalloc-controller evicts no pods of a %s, so set annotation %s of the pod template to %s or %s",
 			first, f.owner.Kind, assignment.OnCountKey, assignment.OnCountRestart, assignment.OnCountKeep)}
 	case p.onCount == assignment.OnCountReplace && f.owner.Rollout.Paused:

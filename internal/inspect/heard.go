@@ -88,10 +88,14 @@ func ask(ctx context.Context, s *store.Store, namespace, account string, p permi
 // said returns the last Event of idalloc about the pod. It returns none without permission to read Events.
 func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) []string {
 	var at, message string
+	reasons := []string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", "WriteRefused", podTooLarge}
+	if len(assignedOf(pod).gates) > 0 {
+		reasons = append(reasons, "OtherGates")
+	}
 	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())}
 	err := s.EachObject(ctx, events(), pod.GetNamespace(), o, func() {}, func(e *unstructured.Unstructured) {
 		reason, _ := e.Object["reason"].(string)
-		if slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", "WriteRefused", "OtherGates", podTooLarge}, reason) && heardAt(e) >= at {
+		if slices.Contains(reasons, reason) && heardAt(e) >= at {
 			at, message = heardAt(e), fmt.Sprint(e.Object["message"])
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -101,11 +102,16 @@ func (n *snapshot) listed() (all []pod) {
 // rollsByEvictions reports whether Kubernetes waits in a rolling update for new pods, so that the controller must remove old ones.
 func (n *snapshot) rollsByEvictions() bool { return n.owner.Rolls() && n.owner.Rollout.Blocks() }
 
+// replaces reports whether the controller evicts the pod when the count changes.
+func (n *snapshot) replaces(p pod) bool {
+	return p.onCount == assignment.OnCountReplace && !n.owner.Is(kinds.Job) && n.owner.Resource == ""
+}
+
 // readBudgets returns sentences about PodDisruptionBudgets that never let the controller evict a pod of the owner. It returns none without permission to list
 // them.
 func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstructured.Unstructured) []string {
 	evicts := func(p pod) bool {
-		return p.byController && (n.rollsByEvictions() || p.onCount == assignment.OnCountReplace)
+		return p.byController && (n.rollsByEvictions() || n.replaces(p))
 	}
 	if !slices.ContainsFunc(n.listed(), evicts) {
 		return nil
@@ -166,7 +172,7 @@ func tightBudgets(f *facts) (found []about) {
 	does, or := "replaces pods of "+f.owner.String()+" by evictions when the count changes", "another value of annotation "+assignment.OnCountKey
 	if f.rollsByEvictions() && !f.keepsAll() {
 		does, or = "rolls "+f.owner.String()+" by evictions, because its maxUnavailable is 0", "maxUnavailable to 1 in the strategy"
-	} else if len(f.those(func(p pod) bool { return p.onCount == assignment.OnCountReplace })) == 0 {
+	} else if len(f.those(f.replaces)) == 0 {
 		return nil
 	}
 	for _, budget := range f.rollout.budgets {

@@ -70,7 +70,7 @@ type Pod struct {
 	Newer bool
 	// Under is the owner that the pod's receipt or its identity names, or the zero value.
 	Under identity.Owner
-	// Older: the pod is of an older revision, although the current one has the same controller, as in a StatefulSet.
+	// Older: the pod is of an older revision that its successor would not have, although the current one has the same controller, as in a StatefulSet.
 	Older bool
 	// Placed: the pod is on a node.
 	Placed bool

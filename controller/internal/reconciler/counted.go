@@ -8,6 +8,7 @@ import (
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 )
 
 // settleMost bounds a pod's wait for a stable count, as a multiple of the user's time, if the count never stops changing.
@@ -17,7 +18,13 @@ const settleMost = 10
 type counted struct {
 	count  int
 	since  time.Time
-	behind map[string]time.Time
+	behind map[string]otherCount
+}
+
+// otherCount is the count with which a pod's containers started, and since when the owner has had another one.
+type otherCount struct {
+	started string
+	since   time.Time
 }
 
 // settles returns when the count has been stable for the time after.
@@ -34,18 +41,19 @@ func (c *counted) bound(pods []decision.Pod, after time.Duration, now time.Time)
 	c.behind = nil
 	for i := range pods {
 		p := &pods[i]
-		if p.StartCount == "" || p.StartCount == present || p.OnCount != assignment.OnCountRestart && p.OnCount != assignment.OnCountReplace {
+		b, known := was[p.Name]
+		if known = known && b.started == p.StartCount; !known {
+			b = otherCount{p.StartCount, now}
+		}
+		returned := p.StartCount == present && (!known || !c.since.Add(after).After(now)) // a short return is one more change
+		if p.StartCount == "" || returned || p.OnCount != assignment.OnCountRestart && p.OnCount != assignment.OnCountReplace {
 			continue
 		}
 		if c.behind == nil {
-			c.behind = map[string]time.Time{}
+			c.behind = map[string]otherCount{}
 		}
-		since, known := was[p.Name]
-		if !known {
-			since = now
-		}
-		c.behind[p.Name] = since
-		p.SettledAt = since.Add(settleMost * after)
+		c.behind[p.Name] = b
+		p.SettledAt = b.since.Add(settleMost * after)
 	}
 }
 
@@ -57,9 +65,13 @@ func (p *pass) tellCount(ctx context.Context, behind []decision.Behind) {
 			first[b.Stage], since[b.Stage] = b.Pod, b.SettledAt
 		}
 	}
+	if !p.ref.Is(kinds.StatefulSet) { // the Events of its own rolling update are enough
+		pods[decision.StageRollout] = 0
+	}
 	for stage, what := range map[decision.Stage]string{
 		decision.StageStarting: "its turn to restart has not ended, because it is not available or has not restarted: see why, or set the count back",
 		decision.StageQueued:   "it waits until more pods are available: see why others are not, or raise annotation " + assignment.TurnsKey,
+		decision.StageRollout:  "it is of an older revision: see why the rolling update does not replace it, or, with updateStrategy OnDelete, delete it",
 		decision.StagePaused:   "the Deployment is paused: resume it",
 		decision.StageNever:    "idalloc-controller evicts no pods of a " + p.ref.Kind + ": set annotation " + assignment.OnCountKey + " to " + assignment.OnCountRestart + " or " + assignment.OnCountKeep,
 	} {

@@ -77,6 +77,24 @@ func TestAPodWaitsForAStableCountForALimitedTime(t *testing.T) {
 	}
 }
 
+// A count that comes back for a short time is one more change. One that stays is none.
+func TestAShortReturnOfTheCountDoesNotBeginTheWaitAgain(t *testing.T) {
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	var c counted
+	for _, tc := range []struct{ at, count, until int }{
+		{0, 10, 0}, {25, 11, 325}, {50, 10, 325}, {75, 11, 325}, {100, 10, 325}, {131, 10, 0}, {150, 11, 450},
+	} {
+		c.settles(tc.count, 30*time.Second, at(tc.at))
+		pods := []decision.Pod{{OnCount: assignment.OnCountRestart}}
+		pods[0].StartCount = "10"
+		c.bound(pods, 30*time.Second, at(tc.at))
+		if got := pods[0].SettledAt; got.IsZero() != (tc.until == 0) || tc.until > 0 && !got.Equal(at(tc.until)) {
+			t.Errorf("after %d s with count %d it waits until %s", tc.at, tc.count, got.Sub(start))
+		}
+	}
+}
+
 // What decisions about a changed count and about machine numbers need is still there when the cache has trimmed a pod.
 func TestTheCacheKeepsWhatTurnsNeed(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{

@@ -209,7 +209,7 @@ func (p *pass) podOf(pod *corev1.Pod) decision.Pod {
 	if len(pod.Status.ContainerStatuses) > 0 && q.Watcher != "" {
 		q.Program = short(pod.Status.ContainerStatuses[0].ContainerID)
 	}
-	q.Older = p.owner.Template != "" && pod.Labels[kinds.RevisionLabel] != p.owner.Template
+	q.Older = p.owner.Template != "" && pod.Labels[kinds.RevisionLabel] != p.owner.Template && q.Ordinal >= p.owner.Partition
 	p.says(&q, pod)
 	for _, from := range []string{former(q.Identity), q.Receipt.Owner} {
 		if from != "" && from != p.ref.String() && !slices.Contains(p.world.Former, from) {

@@ -56,7 +56,7 @@ func (p pages) listPods(ctx context.Context, list *corev1.PodList, namespace str
 // partOf returns the fields of a pod that trimPod reads.
 func partOf(pod map[string]any) map[string]any {
 	part := map[string]any{"metadata": pod["metadata"]}
-	for field, of := range map[string][]string{"spec": {"nodeName", "schedulingGates", "initContainers", "containers", "volumes"}, "status": {"phase", "conditions", "initContainerStatuses"}} {
+	for field, of := range map[string][]string{"spec": {"nodeName", "schedulingGates", "initContainers", "containers", "volumes"}, "status": {"phase", "conditions", "initContainerStatuses", "containerStatuses"}} {
 		whole, _ := pod[field].(map[string]any)
 		kept := map[string]any{}
 		for _, key := range of {

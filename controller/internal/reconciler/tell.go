@@ -51,7 +51,7 @@ func (p *pass) tell(ctx context.Context, d decision.Decision) {
 
 // tellWaits writes Events about pods that wait longer than they should.
 func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
-	stuck := map[decision.Reason]int{}
+	stuck, gated := map[decision.Reason]int{}, 0
 	for _, w := range waits {
 		if left := starts - p.world.Now.Sub(w.Since); (w.Reason.Passes() || w.Reason == decision.ReasonGates) && left > 0 {
 			p.requeue(left)
@@ -73,9 +73,15 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 			p.warn(ctx, aboutPod(meta), "ContractUnknown", "",
 				fmt.Sprintf("the pod has annotation %s: %.20s, and this idalloc-controller keeps contracts up to %d: upgrade it", receipt.ContractKey, meta.Annotations[receipt.ContractKey], receipt.Contract))
 		case w.Reason == decision.ReasonGates && meta.Annotations[tooLargeKey] == "": // tellTooLarge reports the others
+			if gated == mostTold {
+				p.requeue(time.Second)
+				continue
+			}
 			// Event: on a pod: it has waited for a minute behind scheduling gates of other programs.
 			// Do: see who removes them.
-			p.warn(ctx, aboutPod(meta), "OtherGates", "", "the pod gets an id when idalloc's scheduling gate is its last one: see who removes the others")
+			if p.warn(ctx, aboutPod(meta), "OtherGates", "", "the pod gets an id when idalloc's scheduling gate is its last one: see who removes the others") {
+				gated++
+			}
 		case w.Reason == decision.ReasonNumber:
 			_, problem := assignment.FirstNumber(meta.Annotations)
 			// Event: on a pod: it asks for an invalid machine number, so it gets no id.

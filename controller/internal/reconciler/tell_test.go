@@ -7,12 +7,14 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -111,7 +113,7 @@ func TestPodsThatWaitForTheirCountAreToldAfterAMinute(t *testing.T) {
 		decision.StageQueued:   "CountWaits: 2 pods started with another count, such as b: it waits until more pods are available: see why others are not, or raise annotation idalloc.dev/count-turns",
 		decision.StagePaused:   "CountWaits: 2 pods started with another count, such as b: the Deployment is paused: resume it",
 		decision.StageNever:    "CountWaits: 2 pods started with another count, such as b: idalloc-controller evicts no pods of a Deployment: set annotation idalloc.dev/on-count-change to restart or keep",
-		decision.StageSettling: "", decision.StageEvicting: "", decision.StageRollout: "",
+		decision.StageSettling: "", decision.StageEvicting: "", decision.StageRollout: "", // of a Deployment
 	} {
 		clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 		b := &board{}
@@ -194,6 +196,24 @@ func TestAPodBehindOtherGatesForAMinuteIsTold(t *testing.T) {
 		p.tell(t.Context(), decision.Decision{Waits: []decision.Wait{{Pod: "a", Since: p.world.Now.Add(-age), Reason: decision.ReasonGates}}})
 		if !slices.Equal(b.events, want) || (p.after > 0) != (want == nil) {
 			t.Errorf("after %s it says %q, and comes again after %s", age, b.events, p.after)
+		}
+	}
+}
+
+func TestManyPodsBehindOtherGatesAreToldInParts(t *testing.T) {
+	b := &board{}
+	p := b.pass(t, clock.RealClock{})
+	waits := make([]decision.Wait, 0, 3*mostTold)
+	for i := range 3 * mostTold {
+		name := strconv.Itoa(i)
+		p.metas[name] = &podMeta{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+		waits = append(waits, decision.Wait{Pod: name, Since: p.world.Now.Add(-2 * starts), Reason: decision.ReasonGates})
+	}
+	for n := mostTold; n <= len(waits); n += mostTold {
+		p.after = 0
+		p.tell(t.Context(), decision.Decision{Waits: waits})
+		if len(b.events) != n || (p.after > 0) != (n < len(waits)) {
+			t.Errorf("%d pods are told, not %d, and the next pass comes after %s", len(b.events), n, p.after)
 		}
 	}
 }

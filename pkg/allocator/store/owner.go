@@ -29,8 +29,10 @@ type Owner struct {
 	Ready int
 	// Rollout is how a Deployment replaces its pods. It is the zero value for other kinds.
 	Rollout rollout.View
-	// Template is the hash of a StatefulSet's pod template, as its pods have it in the label kinds.RevisionLabel. It is empty for other kinds.
-	Template string
+	// Template is the hash of a StatefulSet's pod template, as its pods have it in the label kinds.RevisionLabel. It is empty for other kinds. Pods with an
+	// ordinal below Partition keep an older template, even if they are replaced.
+	Template  string
+	Partition int
 	// RollsNow: a rolling update is under way, so each pod that ends has a successor.
 	RollsNow bool
 	// Selector selects the owner's pods, in the form for list requests.
@@ -64,6 +66,7 @@ func DecodeOwner(ref kinds.Ref, object *wire.Object, earlier *Owner) (Owner, err
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		RollsNow:        rollout.Running(ref, object),
 		Template:        object.Status.UpdateRevision,
+		Partition:       object.Spec.UpdateStrategy.RollingUpdate.Partition,
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 		Pods:            object.Status.Replicas + object.Status.TerminatingReplicas + object.Status.Active + object.Status.Terminating,
 		Ready:           object.Status.ReadyReplicas + object.Status.Ready,

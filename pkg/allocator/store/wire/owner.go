@@ -27,9 +27,14 @@ type spec struct {
 	Ordinals    struct {
 		Start int `json:"start"`
 	} `json:"ordinals"`
-	Strategy        strategy `json:"strategy"`
-	Paused          bool     `json:"paused"`
-	MinReadySeconds int      `json:"minReadySeconds"`
+	Strategy       strategy `json:"strategy"`
+	UpdateStrategy struct {
+		RollingUpdate struct {
+			Partition int `json:"partition"`
+		} `json:"rollingUpdate"`
+	} `json:"updateStrategy"`
+	Paused          bool `json:"paused"`
+	MinReadySeconds int  `json:"minReadySeconds"`
 }
 
 type strategy struct {
