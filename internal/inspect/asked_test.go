@@ -281,6 +281,7 @@ func TestWhatTheControllerSaysIsReadAlthoughNoPodWaits(t *testing.T) {
 	}{
 		"an id above the count": {pod(1, nil), refused, true},
 		"a pod to be replaced":  {pod(0, map[string]string{assignment.OnCountKey: assignment.OnCountReplace, receipt.StartCountKey: "2"}), refused, true},
+		"a pod that is full":    {pod(1, map[string]string{receipt.IDKey: ""}), event("WriteRefused", apifake.Deployment, worker, apifake.OwnerUID), true},
 		"nothing to do":         {pod(0, nil), refused, false},
 		"a pod that is large":   {pod(1, map[string]string{receipt.IDKey: ""}), large, true},
 		"one that is not of it": {pod(1, map[string]string{receipt.IDKey: ""}), event("PodTooLarge", "Pod", a, "other"), false},

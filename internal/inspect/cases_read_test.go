@@ -64,11 +64,18 @@ func (s *scene) terms() cases.Terms {
 		"outdated":        func(rest string) error { s.rollout.outdated[rest] = true; return nil },
 		"overdue":         cases.Text(&s.rollout.overdue),
 		"budget":          func(rest string) error { s.rollout.budgets = append(s.rollout.budgets, rest); return nil },
-		"told":            func(rest string) error { s.rollout.told = append(s.rollout.told, told{s.now, rest}); return nil },
-		"rests":           func(rest string) error { s.rollout.rest(rest); return nil },
-		"finished":        cases.Just(func() { s.rollout.finished = true }),
-		"evict":           func(rest string) error { o.Annotations = map[string]string{assignment.EvictKey: rest}; return nil },
-		"copied":          cases.Text(&s.copied),
+		"told": func(rest string) error {
+			s.rollout.told = append(s.rollout.told, told{at: s.now, message: rest})
+			return nil
+		},
+		"refusal": func(rest string) error {
+			s.rollout.told = append(s.rollout.told, told{s.now, rest, true})
+			return nil
+		},
+		"rests":    func(rest string) error { s.rollout.rest(rest); return nil },
+		"finished": cases.Just(func() { s.rollout.finished = true }),
+		"evict":    func(rest string) error { o.Annotations = map[string]string{assignment.EvictKey: rest}; return nil },
+		"copied":   cases.Text(&s.copied),
 		"refused": func(rest string) error {
 			name, why, _ := strings.Cut(rest, " ")
 			s.refused = map[string]string{name: why}

@@ -88,7 +88,7 @@ func ask(ctx context.Context, s *store.Store, namespace, account string, p permi
 // said returns the last Event of idalloc about the pod. It returns none without permission to read Events.
 func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) []string {
 	var at, message string
-	reasons := []string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", "WriteRefused", podTooLarge}
+	reasons := []string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", writeRefused, podTooLarge}
 	if len(assignedOf(pod).gates) > 0 {
 		reasons = append(reasons, "OtherGates")
 	}

@@ -26,6 +26,8 @@ const (
 	reporter = "idalloc.dev/allocator"
 	// podTooLarge is the reason of the controller's Event on a pod with an annotation that is too long.
 	podTooLarge = "PodTooLarge"
+	// writeRefused is the reason of its Event on a workload whose pods, or whose map, it cannot write.
+	writeRefused = "WriteRefused"
 )
 
 func events() schema.GroupVersionResource {
@@ -36,6 +38,8 @@ func events() schema.GroupVersionResource {
 type told struct {
 	at      time.Time
 	message string
+	// refusal: the API server refuses writes. A dry run finds that, too, unless it depends on what is written, as the size of a pod's annotations.
+	refusal bool
 }
 
 // readTold reads the controller's Events about the owner, and records which ids rest. It returns none if the controller has nothing to do for any pod, or
@@ -55,12 +59,12 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 		reason, _ := e.Object["reason"].(string)
 		message, _ := e.Object["message"].(string)
 		at, err := time.Parse(time.RFC3339, heardAt(e))
-		ours := e.Object["reportingComponent"] == reporter && slices.Contains([]string{"RolloutWaits", "RemovalRefused"}, reason)
+		ours := e.Object["reportingComponent"] == reporter && slices.Contains([]string{"RolloutWaits", "RemovalRefused", writeRefused}, reason)
 		if e.Object["reportingComponent"] == reporter && reason == "IDRests" {
 			n.rollout.rest(message)
 		}
 		if err == nil && ours && at.After(newest[reason].at) {
-			newest[reason] = told{at, message}
+			newest[reason] = told{at, message, reason == writeRefused}
 		}
 	})
 	if err != nil {
@@ -69,7 +73,7 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 	all := n.tooLarge(ctx, s)
 	for _, t := range newest {
 		// If idalloc has written the workload since then, the rollout has continued.
-		if n.now.Sub(t.at) <= toldWithin && !n.written.After(t.at.Add(clocksDiffer)) {
+		if n.now.Sub(t.at) <= toldWithin && (t.refusal || !n.written.After(t.at.Add(clocksDiffer))) {
 			all = append(all, t)
 		}
 	}
@@ -86,7 +90,7 @@ func (n *snapshot) tooLarge(ctx context.Context, s *store.Store) (all []told) {
 		at, err := time.Parse(time.RFC3339, heardAt(e))
 		p := n.pods[of["name"]]
 		if err == nil && e.Object["reportingComponent"] == reporter && p.live() && p.UID == of["uid"] && p.given == "" && n.now.Sub(at) <= toldWithin {
-			all = append(all, told{at, "pod " + p.Name + ": " + message})
+			all = append(all, told{at, "pod " + p.Name + ": " + message, false})
 		}
 	})
 	return all
@@ -151,9 +155,12 @@ func (n *snapshot) readBudgets(ctx context.Context, s *store.Store, whole *unstr
 	return tight
 }
 
-// standing finds what the controller reports about a stuck rolling update.
+// standing finds what the controller reports about a stuck rolling update, and about writes that are refused if no dry run found it.
 func standing(f *facts) (found []about) {
 	for _, t := range f.rollout.told {
+		if t.refusal && (len(f.refused) > 0 || f.mapRefused != "") {
+			continue
+		}
 		found = append(found, about{with: words{"message": strings.TrimSuffix(t.message, "."), "since": f.now.Sub(t.at).Round(time.Second).String()}})
 	}
 	return found
