@@ -60,6 +60,9 @@ func vmagent() stranger {
 	}}
 }
 
+// building bounds the build of such a program from its modules.
+const building = 20 * time.Minute
+
 // programs are specs of what happens to what programs divide by id and count. The judge prints for how long each object had no worker, or two.
 func programs() {
 	DescribeTable("divides its work again after each change", func(ctx SpecContext, p stranger, onCountChange string) {
@@ -73,11 +76,11 @@ func programs() {
 		}
 		u.changes(ctx, "deployment", scaled)
 	},
-		Entry("kube-state-metrics, after a rolling restart", Label(mainFlow), kubeStateMetrics(), "keep", SpecTimeout(5*patience)),
-		Entry("vmagent, after a rolling restart", vmagent(), "keep", SpecTimeout(5*patience)),
-		Entry("kube-state-metrics, restarted in place", kubeStateMetrics(), "restart", SpecTimeout(5*patience)),
-		Entry("vmagent, restarted in place", vmagent(), "restart", SpecTimeout(5*patience)),
-		Entry("kube-state-metrics, replaced", kubeStateMetrics(), "replace", SpecTimeout(5*patience)),
+		Entry("kube-state-metrics, after a rolling restart", Label(mainFlow), kubeStateMetrics(), "keep", SpecTimeout(5*patience+building)),
+		Entry("vmagent, after a rolling restart", vmagent(), "keep", SpecTimeout(5*patience+building)),
+		Entry("kube-state-metrics, restarted in place", kubeStateMetrics(), "restart", SpecTimeout(5*patience+building)),
+		Entry("vmagent, restarted in place", vmagent(), "restart", SpecTimeout(5*patience+building)),
+		Entry("kube-state-metrics, replaced", kubeStateMetrics(), "replace", SpecTimeout(5*patience+building)),
 	)
 
 	It("has beside it kube-state-metrics in a StatefulSet, which shards by itself", func(ctx SpecContext) {
@@ -88,13 +91,13 @@ func programs() {
 			"          args:", "          env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n          args:").Replace(u.manifest(ctx))
 		Expect(u.kubectlIn(ctx, manifest, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 		u.changes(ctx, "statefulset", func(ctx context.Context, n string) { u.scale(ctx, "statefulset", n) })
-	}, SpecTimeout(5*patience))
+	}, SpecTimeout(5*patience+building))
 
 	It("has beside it kube-state-metrics under idalloc run, which restarts it for a new count", func(ctx SpecContext) {
 		u := kubeStateMetrics().prepare(ctx)
 		Expect(u.kubectlIn(ctx, u.wrapped(ctx), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 		u.changes(ctx, "deployment", func(ctx context.Context, n string) { u.scale(ctx, "deployment", n) })
-	}, SpecTimeout(5*patience))
+	}, SpecTimeout(5*patience+building))
 }
 
 // judged is such a program under the judge.

@@ -142,7 +142,7 @@ func newUse(ctx context.Context, name string) *use {
 	GinkgoHelper()
 	space, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "idalloc-e2e-"}}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	u := &use{workload{namespace: space.Name}, name, map[string]string{}}
+	u := &use{workload{namespace: space.Name}, name, nil}
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
 		if CurrentSpecReport().Failed() {
 			u.show(ctx, []string{"get", "pods,events", "-o", "wide", "-L", idLabel})
@@ -235,6 +235,9 @@ func (u *use) lines(ctx context.Context, n int) map[string]string {
 				g.Expect(err).NotTo(HaveOccurred())
 				line, _, ended := strings.Cut(log, "\n")
 				g.Expect(ended).To(BeTrue(), "%s has said %q", pod, log)
+				if u.said == nil {
+					u.said = map[string]string{}
+				}
 				u.said[pod] = line
 			}
 			lines[id] = u.said[pod]
