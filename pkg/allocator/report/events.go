@@ -59,7 +59,11 @@ func (o *Events) Observe(e event.Event) {
 		if e.Expected {
 			kind = kubeevent.Normal
 		}
-		o.leave(kubeevent.Event{About: e.About, Type: kind, Reason: e.Reason, Message: e.Detail}, nil)
+		about := e.About
+		if about.Name == "" { // the owner does not exist
+			about = o.pod
+		}
+		o.leave(kubeevent.Event{About: about, Type: kind, Reason: e.Reason, Message: e.Detail}, nil)
 	case event.NoRoom:
 		if !o.full {
 			o.full = true

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -83,5 +84,32 @@ func TestAnEventThatCouldNotBeWrittenIsLeftAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An account may write Events about its pod and its workload, and about nothing else.
+func TestDamageBesideAnOwnerThatIsGoneIsToldOfThePod(t *testing.T) {
+	for owner, want := range map[string]string{"": "p0", "worker": "worker"} {
+		api, said := apifake.New(t), ""
+		api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			said += string(body)
+			return false
+		})
+		s := api.Store(t, testclock.NewFakeClock(apifake.Born()))
+		var running sync.WaitGroup
+		log := logr.Discard()
+		events := report.NewEvents(s, &log, apifake.Namespace, metav1.OwnerReference{Name: "p0"}, func(f func(context.Context)) { running.Go(func() { f(t.Context()) }) })
+		events.Observe(event.Damaged{About: metav1.OwnerReference{Name: owner}, Reason: "ReceiptDamaged"})
+		running.Wait()
+		var left struct {
+			InvolvedObject struct {
+				Name string `json:"name"`
+			} `json:"involvedObject"`
+		}
+		if err := json.Unmarshal([]byte(said), &left); err != nil || left.InvolvedObject.Name != want {
+			t.Errorf("the Event is about %q, not %q: %v", left.InvolvedObject.Name, want, err)
+		}
 	}
 }
