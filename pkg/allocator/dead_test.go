@@ -69,7 +69,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 			b.await("the map names live pods only", func() bool {
 				return len(assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Slots) == 3
 			})
-			if n := len(writes); n == 0 || n > 2 { // two pods may plan at the same moment, and one of the two writes is in vain
+			if n := len(writes); n == 0 || n > 3 { // all pods may plan at the same moment, and all writes but one are in vain
 				t.Errorf("%d writes take the dead pods out of the map, want one", n)
 			}
 		})
