@@ -73,9 +73,9 @@ func TestTheFileHasTheKeysOfTheExample(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must(t, New(dir).Publish(assigned(3, 5, 7)))
-	file := content(t, dir, "env")
-	var variables []string
-	for _, e := range d.Spec.Template.Spec.Containers[0].Env {
+	file, env := content(t, dir, "env"), d.Spec.Template.Spec.Containers[0].Env
+	variables := make([]string, 0, len(env))
+	for _, e := range env {
 		key := e.ValueFrom.FileKeyRef.Key
 		variables = append(variables, e.Name+" from "+key)
 		if !strings.Contains("\n"+file, "\n"+key+"='") {
