@@ -56,6 +56,9 @@ type Judge struct {
 	idOf map[string]thing
 	// ends is the last pod of each id that ended.
 	ends map[thing]ended
+	// unrested: the owner lacks the annotation by which ids rest, because another writer removed it. restless is when it last did.
+	unrested bool
+	restless time.Duration
 	// excusedAt is the last moment at which a pod may have had a reason to move.
 	excusedAt time.Duration
 	told      map[string]bool
@@ -228,6 +231,7 @@ func (j *Judge) Stored(v *server.Version) {
 		return
 	}
 	j.noteMissed()
+	j.noteRest(v)
 	j.checkPatience(v)
 	j.countMoves(v)
 	j.progress.noteOwner(v)

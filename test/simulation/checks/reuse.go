@@ -27,10 +27,21 @@ func (j *Judge) noteEnded(v *server.Version) {
 	}
 }
 
+// noteRest notes for how long another writer kept ids from resting.
+func (j *Judge) noteRest(v *server.Version) {
+	was := j.unrested
+	if j.unrested = object.Annotation(v.Object, assignment.ReuseKey) == ""; was || j.unrested {
+		j.restless = j.w.Now()
+	}
+}
+
 // checkReuse reports a program of a gated pod that begins under an id that should still rest.
 func (j *Judge) checkReuse(p *world.Process, b identity.Identity) {
 	last, owner := j.ends[thing{b.Owner, b.ID}], j.w.Owner()
 	if !p.Assigned || last.uid == "" || last.uid == p.UID || owner == nil || object.Annotation(owner.Object, assignment.ReuseKey) == "" {
+		return
+	}
+	if j.restless > last.at { // it was back before the program began
 		return
 	}
 	if had, before := j.idOf[p.UID]; before && had == (thing{b.Owner, b.ID}) {
