@@ -53,7 +53,7 @@ func load(t *testing.T) chart.Charter {
 // render is "helm template" for a version of Kubernetes.
 func render(t *testing.T, minor string, v values) (string, error) {
 	t.Helper()
-	return renderAs(t, "idalloc", "idalloc-system", minor, v)
+	return renderAs(t, name, "idalloc-system", minor, v)
 }
 
 func renderAs(t *testing.T, name, namespace, minor string, v values) (string, error) {
@@ -68,7 +68,7 @@ func renderAs(t *testing.T, name, namespace, minor string, v values) (string, er
 // hooks renders the objects of "helm test" by kind and name.
 func hooks(t *testing.T, minor string, v values) map[string]object {
 	t.Helper()
-	a, err := released(t, "idalloc", "idalloc-system", minor, v)
+	a, err := released(t, name, "idalloc-system", minor, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestTheControllerHasTheValues(t *testing.T) {
 	manifest, err := render(t, "36", values{
 		"commonLabels": values{"team": "platform"}, "global": values{"imageRegistry": "registry.example.com"}, "dashboard": values{on: true},
 		controller: values{
-			"image": values{"tag": "v2", "digest": "sha256:0abc", "pullPolicy": "Always"}, "replicas": 3, "namespaces": []any{"prod", "stage"}, "kinds": []any{"rollouts.argoproj.io"},
+			"image": values{"tag": "v2", "digest": "sha256:0abc", "pullPolicy": "Always"}, "replicas": 3, served: []any{"prod", "stage"}, "kinds": []any{"rollouts.argoproj.io"},
 			"priorityClassName": "high", "tolerations": []any{values{"operator": "Exists"}}, "revisionHistoryLimit": 1, "logLevel": 1,
 			"extraArgs": []any{"--log-format=console"}, "extraEnv": []any{values{"name": "GOGC", "value": "30"}},
 			"serviceAccount": values{"name": "ids", "annotations": values{"example.com/role": "r"}}, "podLabels": values{"pod": "label"}, "podAnnotations": values{"pod": "annotation"},
@@ -252,7 +252,7 @@ func hasLabels(t *testing.T, render string, all map[string]object) {
 	t.Helper()
 	for key, o := range all {
 		for label, want := range map[string]any{
-			"app.kubernetes.io/instance": "idalloc", "app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/part-of": "idalloc", "team": "platform",
+			"app.kubernetes.io/instance": name, "app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/part-of": "idalloc", "team": "platform",
 			"app.kubernetes.io/name": nil, "app.kubernetes.io/version": nil, "helm.sh/chart": nil,
 		} {
 			if is := at(o, "metadata", "labels", label); is == nil || want != nil && is != want {
@@ -272,7 +272,7 @@ func TestEveryObjectHasHelmsLabels(t *testing.T) {
 		"cert-manager":           {"35", "Certificate/idalloc-webhook-certificate", values{"webhook": values{"certManager": values{on: true}}}},
 		"injection":              {"36", "MutatingAdmissionPolicy/idalloc-inject", values{}},
 		"injection by a webhook": {"35", "ValidatingAdmissionPolicy/idalloc-strategy", values{}},
-		"a tenant":               {"36", "Role/idalloc-controller-pods", values{controller: values{"namespaces": []any{"shop"}}}},
+		"a tenant":               {"36", "Role/idalloc-controller-pods", values{controller: values{served: []any{"shop"}}}},
 	} {
 		tc.v["commonLabels"], tc.v[inject] = values{"team": "platform"}, values{on: strings.Contains(name, "injection")}
 		manifest, err := render(t, tc.minor, tc.v)
@@ -353,7 +353,7 @@ func TestEachValueIsWhereItBelongs(t *testing.T) {
 		}
 		is, wrong := json.Marshal(at(all[tc.key], tc.path...))
 		want, err := json.Marshal(tc.want)
-		if err != nil || wrong != nil || string(is) != string(want) {
+		if err != nil || wrong != nil || !bytes.Equal(is, want) {
 			t.Errorf("%s: %s has %s, not %s", name, tc.key, is, want)
 		}
 	}
@@ -387,13 +387,13 @@ func at(o any, path ...string) any {
 // Two tenants have a controller each. Helm refuses a second release with an object of the first one.
 func TestTwoReleasesShareNoName(t *testing.T) {
 	all, tenant := map[string]string{}, func(namespaces ...any) values {
-		return values{"policies": values{on: false}, controller: values{"namespaces": namespaces}, inject: values{on: true}}
+		return values{"policies": values{on: false}, controller: values{served: namespaces}, inject: values{on: true}}
 	}
 	for _, r := range []struct {
 		release, namespace string
 		values             values
 	}{
-		{"idalloc", "idalloc-system", values{controller: values{on: false}, inject: values{on: true}}}, {"one", "shared", tenant("a", "b")}, {"two", "shared", tenant("c")},
+		{name, "idalloc-system", values{controller: values{on: false}, inject: values{on: true}}}, {"one", "shared", tenant("a", "b")}, {"two", "shared", tenant("c")},
 	} {
 		manifest, err := renderAs(t, r.release, r.namespace, "36", r.values)
 		if err != nil {
@@ -414,7 +414,7 @@ func TestTwoReleasesShareNoName(t *testing.T) {
 
 // A tenant's policies change no pod of another one. What refuses a pod that would run without its sidecar is for all namespaces.
 func TestATenantsPoliciesAreForItsNamespaces(t *testing.T) {
-	manifest, err := renderAs(t, "one", "shared", "36", values{controller: values{"namespaces": []any{"a", "b"}}, inject: values{on: true}})
+	manifest, err := renderAs(t, "one", "shared", "36", values{controller: values{served: []any{"a", "b"}}, inject: values{on: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +479,7 @@ func TestWithoutMutatingPoliciesTheControllerServesAWebhook(t *testing.T) {
 			t.Errorf("for 1.%s anyone reaches the webhook's port: %v", minor, open)
 		}
 	}
-	if manifest, err = render(t, "35", values{controller: values{"namespaces": []any{"prod"}}}); err != nil || !strings.Contains(manifest, `values: ["prod"]`) {
+	if manifest, err = render(t, "35", values{controller: values{served: []any{"prod"}}}); err != nil || !strings.Contains(manifest, `values: ["prod"]`) {
 		t.Errorf("the webhook is not limited to the controller's namespace: %v", err)
 	}
 }
@@ -532,7 +532,7 @@ func TestTheAPIServerSaysWhoMayScrape(t *testing.T) {
 	by := func(authentication bool, pod values) (string, map[string]object, error) {
 		pod[on] = true
 		manifest, err := render(t, "36", values{controller: values{
-			"metrics": values{"authentication": authentication}, "podMonitor": pod, "serviceMonitor": values{on: true}, "namespaces": []any{"shop"},
+			"metrics": values{"authentication": authentication}, "podMonitor": pod, "serviceMonitor": values{on: true}, served: []any{"shop"},
 		}})
 		return manifest, objects(t, []byte(manifest)), err
 	}
@@ -583,7 +583,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"typo":        {controller: values{"podMonitor": values{"intervall": "30s"}}},
 		"issuer":      {"webhook": values{"certManager": values{"issuerRef": "internal"}}},
 		"spelling":    {controller: values{"metrics": values{"authorisation": true}}},
-		"namespace":   {controller: values{"namespaces": []any{"a'"}}},
+		"namespace":   {controller: values{served: []any{"a'"}}},
 		"value must":  {"admission": "none"},
 	} {
 		if _, err := render(t, "36", v); err == nil {

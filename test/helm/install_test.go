@@ -21,6 +21,9 @@ import (
 
 const name = "idalloc"
 
+// served is the controller's value with the namespaces that it serves.
+const served = "namespaces"
+
 // helm returns what an administrator's Helm works with, and a client.
 func helm(t *testing.T) (*action.Configuration, kubernetes.Interface) {
 	t.Helper()
@@ -161,7 +164,7 @@ func TestTwoTenantsCompleteTheirOwnPods(t *testing.T) {
 		}
 	}
 	tenant := func(space string) values {
-		return values{"policies": values{on: false}, controller: values{"namespaces": []any{space}}, inject: values{on: true}}
+		return values{"policies": values{on: false}, controller: values{served: []any{space}}, inject: values{on: true}}
 	}
 	for release, v := range map[string]values{name: {controller: values{on: false}}, "one": tenant("a"), "two": tenant("b")} {
 		install := action.NewInstall(config)
@@ -185,23 +188,9 @@ func TestTwoTenantsCompleteTheirOwnPods(t *testing.T) {
 			g.Eventually(func(g gomega.Gomega) {
 				pod, err := create(space, label, has.value)
 				g.Expect(err).NotTo(gomega.HaveOccurred())
-				var volumes, variables []string
-				for _, v := range pod.Spec.Volumes {
-					volumes = append(volumes, v.Name)
-				}
-				for _, v := range pod.Spec.Containers[0].Env {
-					variables = append(variables, v.Name)
-				}
-				count := func(in []string, name string) (n int) {
-					for _, is := range in {
-						if is == name {
-							n++
-						}
-					}
-					return n
-				}
-				g.Expect(count(volumes, name)).To(gomega.Equal(1), "volumes %v", volumes)
-				g.Expect(count(variables, has.variable)).To(gomega.Equal(1), "variables %v", variables)
+				g.Expect(count(pod.Spec.Volumes, func(v corev1.Volume) string { return v.Name }, name)).To(gomega.Equal(1), "volumes %v", pod.Spec.Volumes)
+				variables := pod.Spec.Containers[0].Env
+				g.Expect(count(variables, func(v corev1.EnvVar) string { return v.Name }, has.variable)).To(gomega.Equal(1), "variables %v", variables)
 				g.Expect(len(pod.Spec.SchedulingGates) + len(pod.Spec.InitContainers)).To(gomega.Equal(1))
 			}).WithTimeout(time.Minute).Should(gomega.Succeed(), "label %s in namespace %s", label, space)
 		}
@@ -226,6 +215,16 @@ func TestTwoTenantsCompleteTheirOwnPods(t *testing.T) {
 	}
 	none("a", gate, sidecar)
 	once("b")
+}
+
+// count returns how many items have the name.
+func count[T any](items []T, nameOf func(T) string, name string) (n int) {
+	for _, item := range items {
+		if nameOf(item) == name {
+			n++
+		}
+	}
+	return n
 }
 
 // expect sees the policies, and what their bindings do.

@@ -214,7 +214,7 @@ func (p player) pod(t *testing.T, text string) *corev1.Pod {
 }
 
 func (p player) create(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	for _, account := range []string{pod.Spec.ServiceAccountName, "default", "idalloc"} {
+	for _, account := range []string{pod.Spec.ServiceAccountName, "default", name} {
 		if account == "" {
 			continue
 		}
