@@ -67,7 +67,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options, log logr.Logger)
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
 	paths := http.NewServeMux()
-	paths.Handle(path, hook)
+	paths.Handle(path, bounded(hook))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(o.Host, strconv.Itoa(cmp.Or(o.Port, 9443))))
 	if err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
