@@ -103,6 +103,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	config = connect.Alive(config, 0)
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
