@@ -3,8 +3,12 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,6 +71,21 @@ func (c *chaos) judge(s *history.Summary) {
 		if more := len(all.Violations) - len(counts.Violations); more > 0 {
 			s.Notes = append(s.Notes, fmt.Sprintf("%s: %d more of pods that were force-deleted, which do not count outside strict mode from then on.", v.label, more))
 		}
+	}
+}
+
+// observe follows all pods with "kubectl idalloc observe". ended ends that, and returns what was found.
+func observe(ctx context.Context) (ended func() (found string)) {
+	GinkgoHelper()
+	var out strings.Builder
+	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(os.Getenv("E2E_IDALLOC")), "kubectl-"+idalloc), "observe", "-A") //nolint:gosec // what hack/e2e built
+	cmd.Stdout, cmd.Stderr = &out, GinkgoWriter
+	Expect(cmd.Start()).To(Succeed())
+	return func() string {
+		GinkgoHelper()
+		Expect(cmd.Process.Signal(os.Interrupt)).To(Succeed(), "it has ended by itself")
+		_ = cmd.Wait() // it was interrupted
+		return out.String()
 	}
 }
 
