@@ -225,7 +225,7 @@ func TestWhoRefusesWritesIsNamed(t *testing.T) {
 			t.Errorf("%+v: %v\n%s", c, err, e.Text())
 		}
 		report, err := Verify(t.Context(), s, kinds.Ref{APIVersion: apifake.Apps, Kind: apifake.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
-		if err != nil || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Kind == WriteRefused && strings.Contains(f.Detail, sentence) }) {
+		if err != nil || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Kind == "writeRefused" && strings.Contains(f.Detail, sentence) }) {
 			t.Errorf("%+v: %v\n%+v", c, err, report)
 		}
 		if (*tried)[0] != c.account || !c.permitted && (*tried)[1] != "" {
@@ -291,7 +291,7 @@ func TestWhatTheControllerSaysIsReadAlthoughNoPodWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == Standing && strings.Contains(f.Detail, "it is so") }) != tc.finds {
+		if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == "standing" && strings.Contains(f.Detail, "it is so") }) != tc.finds {
 			t.Errorf("%s: findings are %+v", what, r.Findings)
 		}
 	}

@@ -76,7 +76,7 @@ func (s scene) verified(t *testing.T, b *strings.Builder) {
 		t.Errorf("ok is %t with %d findings", r.OK, len(r.Findings))
 	}
 	for _, f := range r.Findings {
-		b.WriteString("finds " + string(f.Kind))
+		b.WriteString("finds " + f.Kind)
 		if f.ID != nil {
 			fmt.Fprintf(b, " id=%d", *f.ID)
 		}

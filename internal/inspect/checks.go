@@ -13,7 +13,7 @@ import (
 // row is a check: a function that finds something, and the sentence about each result. Words in braces are replaced by those of the about, or by common ones
 // (see say).
 type row struct {
-	kind     Kind
+	kind     string
 	find     func(*facts) []about
 	sentence string
 }
@@ -38,85 +38,85 @@ const (
 // findings returns the checks for things that are wrong. Findings of the same kind must differ in more than their sentence.
 func findings() []row {
 	return append([]row{
-		{HeldTwice, heldTwice, "the receipts of pods {other} and {pod} lock id {id}. The one that was written later withdraws within seconds. If both stay, ask both programs, " +
+		{"heldTwice", heldTwice, "the receipts of pods {other} and {pod} lock id {id}. The one that was written later withdraws within seconds. If both stay, ask both programs, " +
 			"and delete the pod that does not act under the id."},
-		{HeldByDead, deadHolders, "id {id} belongs to pod {pod}, which is {why}. " + taker + stays},
-		{HeldByLost, lostHolders(false), "id {id} belongs to pod {pod}, which has outlived its grace period by {over}: its node {node} may be down. No other pod gets the id before this one is gone. " +
+		{"dead", deadHolders, "id {id} belongs to pod {pod}, which is {why}. " + taker + stays},
+		{"lost", lostHolders(false), "id {id} belongs to pod {pod}, which has outlived its grace period by {over}: its node {node} may be down. No other pod gets the id before this one is gone. " +
 			"Bring the node back. If it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or delete the Node object."},
-		{LostStrict, lostHolders(true), "id {id} belongs to pod {pod}, whose grace period has been over for {over}: its node {node} may be down. Another strict pod takes it {when}. " +
+		{"lostStrict", lostHolders(true), "id {id} belongs to pod {pod}, whose grace period has been over for {over}: its node {node} may be down. Another strict pod takes it {when}. " +
 			"If none waits, bring the node back."},
-		{Fenced, fencedHolders, "pod {pod} has not renewed the Lease of id {id} since {since}, so its work has stopped, and another strict pod may take the id. {why}"},
-		{Unheld, unheld(pod.isPlain), "id {id} is free while pod {pod} waits." + givesIt + "Otherwise see the log of idalloc in pod {pod}, if it runs there."},
-		{Unkept, unheld(pod.gaveUp), "id {id} is free while pod {pod} waits, which gave its slot up for another pod." + givesIt +
+		{"fenced", fencedHolders, "pod {pod} has not renewed the Lease of id {id} since {since}, so its work has stopped, and another strict pod may take the id. {why}"},
+		{"unheld", unheld(pod.isPlain), "id {id} is free while pod {pod} waits." + givesIt + "Otherwise see the log of idalloc in pod {pod}, if it runs there."},
+		{"unkept", unheld(pod.gaveUp), "id {id} is free while pod {pod} waits, which gave its slot up for another pod." + givesIt +
 			"Otherwise the others do not keep the id: repair their revision, or undo it."},
-		{Ungiven, unheld(pod.isAssigned), "id {id} is free while pod {pod} waits for one of idalloc-controller. Give the controller time with --wait=1m. Otherwise see " + checks + "."},
-		{Silent, silent, "pods run idalloc ({pods}), and neither they nor {owner} have an annotation of idalloc's. See the log of idalloc in pod {pod}: it may not reach the API server. " +
+		{"ungiven", unheld(pod.isAssigned), "id {id} is free while pod {pod} waits for one of idalloc-controller. Give the controller time with --wait=1m. Otherwise see " + checks + "."},
+		{"silent", silent, "pods run idalloc ({pods}), and neither they nor {owner} have an annotation of idalloc's. See the log of idalloc in pod {pod}: it may not reach the API server. " +
 			"Otherwise an admission webhook or policy removes idalloc.dev/*."},
-		{Damaged, damagedOwner, "another program damaged {what}: it is ignored." + again + stays},
-		{DamagedReceipt, damaged(true), "another program damaged the receipt of pod {pod}: {what}. It locks {locks} until idalloc writes it again, within seconds. If it stays, run {delete}."},
-		{DamagedLabels, damaged(false), "another program changed labels of pod {pod}: {what}. idalloc sets them again within seconds. If they stay, run {delete}."},
-		{Changed, wiped, "{owner} has no assignment although pods hold ids of it: it was removed, or the workload was made again." + again + stays},
-		{Copied, copied, "the assignment names pod {pod}, which lives and is not a pod of {owner}: it was copied from another workload. " + planner + " writes another one. " +
+		{"damaged", damagedOwner, "another program damaged {what}: it is ignored." + again + stays},
+		{"damagedReceipt", damaged(true), "another program damaged the receipt of pod {pod}: {what}. It locks {locks} until idalloc writes it again, within seconds. If it stays, run {delete}."},
+		{"damagedLabels", damaged(false), "another program changed labels of pod {pod}: {what}. idalloc sets them again within seconds. If they stay, run {delete}."},
+		{"changed", wiped, "{owner} has no assignment although pods hold ids of it: it was removed, or the workload was made again." + again + stays},
+		{"copied", copied, "the assignment names pod {pod}, which lives and is not a pod of {owner}: it was copied from another workload. " + planner + " writes another one. " +
 			"If none does, run `kubectl annotate {kind} {name} -n {namespace} " + assignment.Key + "-`."},
-		{Mismatch, mismatches, "pod {pod} locks id {id}, and the assignment gives it to {other}. " + planner + " puts that right." + stays},
-		{OtherID, otherIDs, "the assignment gives id {id} to pod {pod}, whose receipt locks id {other}. " + planner + " puts that right." + stays},
-		{NotTaken, untaken(false), "the assignment has given id {id} to pod {pod} for {since} at least, and the pod has not locked it. See the log of idalloc in the pod: " +
+		{"mismatch", mismatches, "pod {pod} locks id {id}, and the assignment gives it to {other}. " + planner + " puts that right." + stays},
+		{"otherID", otherIDs, "the assignment gives id {id} to pod {pod}, whose receipt locks id {other}. " + planner + " puts that right." + stays},
+		{"notTaken", untaken(false), "the assignment has given id {id} to pod {pod} for {since} at least, and the pod has not locked it. See the log of idalloc in the pod: " +
 			"it may not reach the API server. Otherwise an admission webhook or policy removes its receipt. If the pod is of no use, run {delete}."},
-		{NotGiven, untaken(true), "the assignment has given id {id} to pod {pod} for {since} at least, and idalloc-controller has not given it to the pod. See " + checks + "."},
-		{WriteRefused, refusedWrites, "the API server refuses what idalloc writes on {what}: {why}. Exempt idalloc's keys from that rule{else}."},
-		{OtherOwner, otherOwners, "pod {pod} is a pod of {owner}, and its receipt for {other} says that it {does}. idalloc in the pod stops its work there and claims an id here, " +
+		{"notGiven", untaken(true), "the assignment has given id {id} to pod {pod} for {since} at least, and idalloc-controller has not given it to the pod. See " + checks + "."},
+		{"writeRefused", refusedWrites, "the API server refuses what idalloc writes on {what}: {why}. Exempt idalloc's keys from that rule{else}."},
+		{"otherOwner", otherOwners, "pod {pod} is a pod of {owner}, and its receipt for {other} says that it {does}. idalloc in the pod stops its work there and claims an id here, " +
 			"within seconds. An agent does so when idalloc-controller proposes another id. If it stays, see its log, and run {delete}."},
-		{Stranded, stranded, "pod {pod} is a pod of {owner}. It gave its id of {other} up {since} ago, and has not come here. See its log: perhaps the Role of its account does not " +
+		{"stranded", stranded, "pod {pod} is a pod of {owner}. It gave its id of {other} up {since} ago, and has not come here. See its log: perhaps the Role of its account does not " +
 			"permit this workload."},
-		{Ungated, ungated, "pod {pod} has label " + receipt.AssignLabel + " and no scheduling gate, so its program runs without an id. See " + checks +
+		{"ungated", ungated, "pod {pod} has label " + receipt.AssignLabel + " and no scheduling gate, so its program runs without an id. See " + checks +
 			" for the policy that adds the gate, and run {delete}."},
-		{Untold, untold, "idalloc-controller has proposed nothing for {since} at least to pods with label " + receipt.AssignLabel + ": " + receipt.ByAgent + " ({pods}). See " + checks +
+		{"untold", untold, "idalloc-controller has proposed nothing for {since} at least to pods with label " + receipt.AssignLabel + ": " + receipt.ByAgent + " ({pods}). See " + checks +
 			": it may be away, or not know the kind of the workload. Pods with an id keep it."},
-		{Misled, misled, "annotation " + receipt.ProposalKey + " of pod {pod}, which is one of {owner}, names {other}. The controller writes it again within seconds. If it stays, see " + checks + "."},
-		{Foreign, foreign, "pod {pod} is not a pod of {owner} ({why}), and its receipt locks id {id}. No other pod gets the id while it lives. See who made or relabelled it. " +
+		{"misled", misled, "annotation " + receipt.ProposalKey + " of pod {pod}, which is one of {owner}, names {other}. The controller writes it again within seconds. If it stays, see " + checks + "."},
+		{"foreign", foreign, "pod {pod} is not a pod of {owner} ({why}), and its receipt locks id {id}. No other pod gets the id while it lives. See who made or relabelled it. " +
 			"When nothing acts in it any more, run {delete}."},
-		{Waits, barred(false), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids, and none of them ends ({pods}). Delete one that is not needed."},
-		{Barred, barred(true), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids ({pods}), and {other} has no place in the workload any more. " +
+		{"waits", barred(false), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids, and none of them ends ({pods}). Delete one that is not needed."},
+		{"barred", barred(true), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids ({pods}), and {other} has no place in the workload any more. " +
 			"Kubernetes ends that one only when this one is Ready: run {drop}."},
-		{NotStopped, notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work continues." + repair},
-		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} continues." + repair},
-		{Frozen, frozenSets, "{owner} and ReplicaSet {other} were made by one Deployment, and have different owners. idalloc-controller gives no id and removes no pod until one owner has both. " +
+		{"notStopped", notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work continues." + repair},
+		{"notMoved", notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} continues." + repair},
+		{"frozen", frozenSets, "{owner} and ReplicaSet {other} were made by one Deployment, and have different owners. idalloc-controller gives no id and removes no pod until one owner has both. " +
 			"Make the Deployment again, or delete what you do not need. A ReplicaSet that is to stay alone needs annotation " + assignment.AdoptKey + " with its own name."},
-		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
+		{"stuck", stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
 			"The old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
 			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`. {out}"},
-		{Overdue, overdueUpdates, "the rolling update of {owner} has made no progress within its deadline ({message}). See why the pods of the current revision are not available, " +
+		{"overdue", overdueUpdates, "the rolling update of {owner} has made no progress within its deadline ({message}). See why the pods of the current revision are not available, " +
 			"or run `kubectl rollout undo deployment/{name} -n {namespace}`."},
-		{Standing, standing, "idalloc-controller is blocked, and said {since} ago: {message}."},
-		{OtherGates, otherGates, "pod {pod} has waited for {since} behind other scheduling gates ({gates}). It gets an id when idalloc's gate is the last. See who removes them. " +
+		{"standing", standing, "idalloc-controller is blocked, and said {since} ago: {message}."},
+		{"otherGates", otherGates, "pod {pod} has waited for {since} behind other scheduling gates ({gates}). It gets an id when idalloc's gate is the last. See who removes them. " +
 			"One that waits to be the last, too, never comes on."},
-		{Condemned, condemnedHolders, "{owner} does not have the ordinals of {pods} any more, which keep ids that another pod waits for. With the policy OrderedReady Kubernetes removes " +
+		{"condemned", condemnedHolders, "{owner} does not have the ordinals of {pods} any more, which keep ids that another pod waits for. With the policy OrderedReady Kubernetes removes " +
 			"such a pod only when all others are Ready. Run {delete}, and so on for each."},
-		{CondemnedIdle, condemnedIdlers, "{owner} does not have the ordinals of {pods} any more, which have no ids and are not Ready without. With the policy OrderedReady Kubernetes removes " +
+		{"condemnedIdle", condemnedIdlers, "{owner} does not have the ordinals of {pods} any more, which have no ids and are not Ready without. With the policy OrderedReady Kubernetes removes " +
 			"such a pod only when all others are Ready. Run {delete}, and so on for each."},
-		{PartitionTwice, partitionsTwice, "the receipts of pods {other} and {pod} lock partitions {partitions}. The one that was written later lets go within seconds. " +
+		{"partitionTwice", partitionsTwice, "the receipts of pods {other} and {pod} lock partitions {partitions}. The one that was written later lets go within seconds. " +
 			"If both stay, ask both programs, and delete the pod that does not work on them."},
-		{PartitionMismatch, strayPartitions, "pod {pod} locks partitions {partitions}, and annotation " + assignment.PartitionOwnersKey + " does not give them to its id. " +
+		{"partitionMismatch", strayPartitions, "pod {pod} locks partitions {partitions}, and annotation " + assignment.PartitionOwnersKey + " does not give them to its id. " +
 			"It lets go when its work on them has stopped, and no other pod gets them before. If it stays, see its log, and run {delete}."},
-		{PartitionsChanged, partitionsWiped, "{owner} does not say who owns which partitions although pods lock some: that was removed, or the workload was made again. " + planner +
+		{"partitionsChanged", partitionsWiped, "{owner} does not say who owns which partitions although pods lock some: that was removed, or the workload was made again. " + planner +
 			" writes it again within seconds, and no work stops meanwhile. If it stays, see " + podsLog + "."},
-		{PartitionUnowned, unowned(true), "partitions {partitions} belong to no id" + written + ". " + planner + " gives them out within seconds. See " + podsLog + "."},
-		{PartitionAwaiting, awaited("tooLong"), "partitions {partitions} belong to id {id}, which no pod has" + written + ". Other ids should have got them {after} (annotation " +
+		{"partitionUnowned", unowned(true), "partitions {partitions} belong to no id" + written + ". " + planner + " gives them out within seconds. See " + podsLog + "."},
+		{"partitionAwaiting", awaited("tooLong"), "partitions {partitions} belong to id {id}, which no pod has" + written + ". Other ids should have got them {after} (annotation " +
 			assignment.PartitionFailoverAfterKey + "). See why no pod has the id, and " + podsLog + "."},
-		{PartitionNotTaken, partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for {since} at least. The pod takes them, or a pod " +
+		{"partitionNotTaken", partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for {since} at least. The pod takes them, or a pod " +
 			"that lacks them moves them, within seconds. If it stays, see " + podsLog + "."},
-		{PartitionNotStopped, partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them continues." + repair},
-		{Ignored, ignored, "{what}: the value is invalid and is ignored. Set a valid one."},
+		{"partitionNotStopped", partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them continues." + repair},
+		{"ignored", ignored, "{what}: the value is invalid and is ignored. Set a valid one."},
 	}, wishRows()...)
 }
 
 // wishRows returns the checks whose sentences "get --partitions" also prints.
 func wishRows() []row {
 	return []row{
-		{PartitionUnused, partitionsUnused, "annotation " + assignment.PartitionCountKey + " asks for {want} partitions, and no pod that has an id works on partitions. Start idalloc in the pods with --partitions, " +
+		{"partitionUnused", partitionsUnused, "annotation " + assignment.PartitionCountKey + " asks for {want} partitions, and no pod that has an id works on partitions. Start idalloc in the pods with --partitions, " +
 			"or link idalloc and call RunPartitions. If they do so, they are paused."},
-		{PartitionPending, pendingWishes, "annotation {key} asks for {want}, and {have} is in force. " + planner + " takes it over within seconds. If it stays, see " + podsLog + "."},
-		{PartitionStrategy, unknownWishes, "annotation " + assignment.PartitionStrategyKey + " asks for strategy {want}, which this idalloc does not know, and {have} is in force until a pod plans that knows it. " +
+		{"partitionPending", pendingWishes, "annotation {key} asks for {want}, and {have} is in force. " + planner + " takes it over within seconds. If it stays, see " + podsLog + "."},
+		{"partitionStrategy", unknownWishes, "annotation " + assignment.PartitionStrategyKey + " asks for strategy {want}, which this idalloc does not know, and {have} is in force until a pod plans that knows it. " +
 			"See if the name is right, and if the pods' program has this strategy."},
 	}
 }
@@ -173,7 +173,7 @@ const unusedOwner = "{owner} in namespace {namespace} does not use idalloc, and 
 // Sentences returns each kind of finding and the sentence that verify prints for it, for a page. Words in braces are placeholders.
 func Sentences() (all [][2]string) {
 	for _, r := range findings() {
-		all = append(all, [2]string{string(r.kind), r.sentence})
+		all = append(all, [2]string{r.kind, r.sentence})
 	}
 	return all
 }
@@ -193,7 +193,7 @@ func reportOf(f *facts) Report {
 		return r
 	}
 	for _, row := range findings() {
-		if row.kind != Silent && !f.traced() {
+		if row.kind != "silent" && !f.traced() {
 			continue
 		}
 		for _, a := range row.find(f) {

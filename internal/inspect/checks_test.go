@@ -17,7 +17,7 @@ func filled(t *testing.T, sentences ...string) {
 
 // A program tells findings apart by their kinds, and a person reads one line after another.
 func TestEachKindOfFindingHasOneShortSentence(t *testing.T) {
-	seen := map[Kind]bool{}
+	seen := map[string]bool{}
 	for _, r := range slices.Concat(findings(), warnings(), notes()) {
 		if seen[r.kind] {
 			t.Errorf("%s has two sentences", r.kind)

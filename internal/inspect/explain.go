@@ -213,7 +213,7 @@ func (f *facts) holders() []string {
 
 // found returns verify's findings about the pod. With waits, it also returns what keeps ids from waiting pods.
 func (f *facts) found(name string, waits bool) []string {
-	keep := []Kind{HeldByDead, HeldByLost, LostStrict, Stuck, Overdue, Condemned, CondemnedIdle}
+	keep := []string{"dead", "lost", "lostStrict", "stuck", "overdue", "condemned", "condemnedIdle"}
 	var found []string
 	for _, is := range reportOf(f).Findings {
 		general := waits && (is.Pod == "" || slices.Contains(keep, is.Kind)) && is.Partitions == ""

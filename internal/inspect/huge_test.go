@@ -35,7 +35,7 @@ func TestFullAnnotationsHideNoID(t *testing.T) {
 		n.add(fmt.Sprintf("waiter-%d", i))
 	}
 	r := reported(n)
-	if len(r.Findings) != 1 || r.Findings[0].Kind != Unheld || r.Findings[0].Pod != "waiter-0" || *r.Findings[0].ID != full {
+	if len(r.Findings) != 1 || r.Findings[0].Kind != "unheld" || r.Findings[0].Pod != "waiter-0" || *r.Findings[0].ID != full {
 		t.Errorf("%d findings, want that id %d belongs to no pod while waiter-0 waits: %+v", len(r.Findings), full, r.Findings[:min(3, len(r.Findings))])
 	}
 }

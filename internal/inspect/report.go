@@ -8,7 +8,8 @@ import (
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Kind Kind `json:"kind"`
+	// Kind is its name in the table of checks.
+	Kind string `json:"kind"`
 	// ID is the id that the finding is about, or nil.
 	ID  *int   `json:"id,omitempty"`
 	Pod string `json:"pod,omitempty"`
@@ -48,7 +49,7 @@ func (r Report) Table(w io.Writer) error {
 	}
 	var lines []string
 	for _, f := range r.Findings {
-		lines = append(lines, string(f.Kind)+": "+f.Detail)
+		lines = append(lines, f.Kind+": "+f.Detail)
 	}
 	for _, warning := range r.Warnings {
 		lines = append(lines, "warning: "+warning)

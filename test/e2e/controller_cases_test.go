@@ -142,7 +142,7 @@ func controllerCases() {
 			waits = pods[0].Name
 		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
 		Eventually(func(ctx context.Context) []inspect.Finding { return w.findings(ctx) }).WithContext(ctx).Should(ContainElement(And(
-			HaveField("Kind", inspect.HeldByLost), HaveField("Pod", lost[0]))))
+			HaveField("Kind", "lost"), HaveField("Pod", lost[0]))))
 		Expect(w.assignment(ctx, NewGomega(Fail))).To(HaveKeyWithValue(id, lost[0]))
 
 		By("ending its programs, and tainting it as out of service")

@@ -71,7 +71,7 @@ var _ = Describe("A lost node", Serial, func() {
 			g.Expect(byDefault.kubectl(ctx, "describe", "pod", replacement)).To(ContainSubstring("WaitingForSlot"))
 			g.Expect(byDefault.kubectl(ctx, "logs", replacement)).To(says)
 		}).WithContext(ctx).Should(Succeed())
-		Expect(byDefault.findings(ctx)).To(ContainElement(And(HaveField("Kind", inspect.HeldByLost), HaveField("Pod", kept[0]),
+		Expect(byDefault.findings(ctx)).To(ContainElement(And(HaveField("Kind", "lost"), HaveField("Pod", kept[0]),
 			HaveField("Detail", And(ContainSubstring("node "+node), ContainSubstring("nodeshutdown:NoExecute"))))))
 		Expect(byDefault.row(ctx)).To(Equal(row))
 		byDefault.divided(ctx, 2) // the lost pod works on

@@ -30,7 +30,7 @@ var _ = Describe("a policy that is newer than pods, and judges their updates", f
 		Expect(err).NotTo(HaveOccurred())
 		report, err := inspect.Verify(ctx, s, kinds.Ref{APIVersion: "apps/v1", Kind: kinds.Deployment, Namespace: ns, Name: worker})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(report.Findings).To(ContainElement(And(HaveField("Kind", inspect.WriteRefused), HaveField("Detail", ContainSubstring(sentence)))))
+		Expect(report.Findings).To(ContainElement(And(HaveField("Kind", "writeRefused"), HaveField("Detail", ContainSubstring(sentence)))))
 		explained, err := inspect.Explain(ctx, s, ns, pods(ctx, ns)[0].Name)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(explained.Reasons).To(ContainElement(ContainSubstring(sentence)))
