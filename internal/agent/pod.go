@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/internal/fields"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -22,34 +24,13 @@ func Ended(ctx context.Context, s *store.Store, namespace, name string) (bool, e
 }
 
 func hasSidecar(pod *unstructured.Unstructured) bool {
-	for _, c := range list(pod, "spec", "initContainers") {
-		if policy, _, _ := unstructured.NestedString(c, "restartPolicy"); policy == "Always" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields.Objects(pod.Object, "spec", "initContainers"), func(c map[string]any) bool { return c["restartPolicy"] == "Always" })
 }
 
 func terminated(pod *unstructured.Unstructured) bool {
-	statuses := list(pod, "status", "containerStatuses")
-	if len(statuses) < len(list(pod, "spec", "containers")) {
-		return false
-	}
-	for _, c := range statuses {
-		if _, found, _ := unstructured.NestedMap(c, "state", "terminated"); !found {
-			return false
-		}
-	}
-	return true
-}
-
-func list(pod *unstructured.Unstructured, fields ...string) []map[string]any {
-	items, _, _ := unstructured.NestedSlice(pod.Object, fields...)
-	out := make([]map[string]any, 0, len(items))
-	for _, item := range items {
-		if m, ok := item.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
+	statuses := fields.Objects(pod.Object, "status", "containerStatuses")
+	return len(statuses) >= len(fields.Objects(pod.Object, "spec", "containers")) && !slices.ContainsFunc(statuses, func(c map[string]any) bool {
+		_, ended, _ := unstructured.NestedMap(c, "state", "terminated")
+		return !ended
+	})
 }

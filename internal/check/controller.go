@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/internal/fields"
 )
 
 const (
@@ -138,10 +139,8 @@ func (c *checker) kinds(ctx context.Context, f found) (rows []Row, err error) {
 
 // flags returns the values of a flag in the controller's arguments.
 func flags(d *unstructured.Unstructured, flag string) (all []string) {
-	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
-	for _, c := range containers {
-		m, _ := c.(map[string]any)
-		args, _, _ := unstructured.NestedStringSlice(m, "args")
+	for _, c := range fields.Objects(d.Object, "spec", "template", "spec", "containers") {
+		args, _, _ := unstructured.NestedStringSlice(c, "args")
 		for _, arg := range args {
 			if values, is := strings.CutPrefix(arg, "--"+flag+"="); is {
 				all = append(all, strings.Split(values, ",")...)
@@ -163,12 +162,11 @@ func ControllerMissing(ctx context.Context, s *store.Store, namespace string) st
 }
 
 func image(d *unstructured.Unstructured) string {
-	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	containers := fields.Objects(d.Object, "spec", "template", "spec", "containers")
 	if len(containers) == 0 {
 		return ""
 	}
-	first, _ := containers[0].(map[string]any)
-	name, _ := first["image"].(string)
+	name, _ := containers[0]["image"].(string)
 	return name
 }
 

@@ -3,12 +3,14 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/internal/fields"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -96,13 +98,7 @@ func (c *checker) try(ctx context.Context, label, value string) (*unstructured.U
 func small() map[string]any { return map[string]any{"cpu": "1m", "memory": "1Mi"} }
 
 func hasGate(pod *unstructured.Unstructured) bool {
-	gates, _, _ := unstructured.NestedSlice(pod.Object, "spec", "schedulingGates")
-	for _, g := range gates {
-		if m, ok := g.(map[string]any); ok && m["name"] == "idalloc.dev/id" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields.Objects(pod.Object, "spec", "schedulingGates"), func(g map[string]any) bool { return g["name"] == receipt.Gate })
 }
 
 // isForbidden reports whether RBAC refuses the request. Refusals by admission have the same status code.

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/internal/fields"
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
@@ -120,15 +122,8 @@ func asks(o Options) string {
 
 // runs reports whether the pod template has idalloc's container.
 func runs(template map[string]any) bool {
-	for _, field := range []string{"initContainers", "containers"} {
-		containers, _, _ := unstructured.NestedSlice(template, "spec", field)
-		for _, c := range containers {
-			if m, ok := c.(map[string]any); ok && m["name"] == "idalloc" {
-				return true
-			}
-		}
-	}
-	return false
+	containers := append(fields.Objects(template, "spec", "initContainers"), fields.Objects(template, "spec", "containers")...)
+	return slices.ContainsFunc(containers, func(c map[string]any) bool { return c["name"] == "idalloc" })
 }
 
 // marks returns the patch of the workload that brings the sidecar.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/internal/fields"
 	"github.com/idalloc/idalloc/internal/inject"
 )
 
@@ -41,20 +42,14 @@ func (p Plan) Shared(bindings, roles []unstructured.Unstructured) (notes []strin
 
 // isFor reports whether a binding has the account as a subject.
 func isFor(binding map[string]any, account string) bool {
-	subjects, _, _ := unstructured.NestedSlice(binding, "subjects")
-	return slices.ContainsFunc(subjects, func(s any) bool {
-		m, _ := s.(map[string]any)
-		return m["kind"] == "ServiceAccount" && m["name"] == account
-	})
+	return slices.ContainsFunc(fields.Objects(binding, "subjects"), func(s map[string]any) bool { return s["kind"] == "ServiceAccount" && s["name"] == account })
 }
 
 // workloads returns the objects that a Role with idalloc's mark permits to patch, as resource/name.
 func workloads(role map[string]any) []string {
-	rules, _, _ := unstructured.NestedSlice(role, "rules")
 	var names []string
 	marked := false
-	for _, r := range rules {
-		m, _ := r.(map[string]any)
+	for _, m := range fields.Objects(role, "rules") {
 		resources, _, _ := unstructured.NestedStringSlice(m, "resources")
 		verbs, _, _ := unstructured.NestedStringSlice(m, "verbs")
 		marked = marked || slices.Contains(resources, "slots") && slices.Contains(verbs, "allocate")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/idalloc/idalloc/internal/check"
+	"github.com/idalloc/idalloc/internal/fields"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
@@ -239,11 +240,8 @@ func startOf(u *unstructured.Unstructured) []string {
 		reasons = append(reasons, fmt.Sprintf("Kubernetes has no node for the pod: %v", cmp.Or(c["message"], c["reason"])))
 	}
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
-		statuses, _, _ := unstructured.NestedSlice(u.Object, "status", field)
-		for _, s := range statuses {
-			if m, ok := s.(map[string]any); ok {
-				reasons = append(reasons, containerOf(m)...)
-			}
+		for _, status := range fields.Objects(u.Object, "status", field) {
+			reasons = append(reasons, containerOf(status)...)
 		}
 	}
 	return reasons

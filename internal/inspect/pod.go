@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/internal/fields"
 	"github.com/idalloc/idalloc/internal/runs"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
@@ -157,10 +158,8 @@ func assignedOf(u *unstructured.Unstructured) assigned {
 	if receipt.Newer(u.GetAnnotations()) {
 		a.contract = strconv.Quote(u.GetAnnotations()[receipt.ContractKey])
 	}
-	gates, _, _ := unstructured.NestedSlice(u.Object, "spec", "schedulingGates")
-	for _, g := range gates {
-		m, _ := g.(map[string]any)
-		if name, _ := m["name"].(string); name == gate {
+	for _, g := range fields.Objects(u.Object, "spec", "schedulingGates") {
+		if name, _ := g["name"].(string); name == receipt.Gate {
 			a.gated = true
 		} else {
 			a.gates = append(a.gates, name)
@@ -216,9 +215,7 @@ func runsIdalloc(pod *unstructured.Unstructured) bool {
 		return true
 	}
 	for _, field := range []string{"initContainers", "containers"} {
-		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", field)
-		for _, c := range containers {
-			c, _ := c.(map[string]any)
+		for _, c := range fields.Objects(pod.Object, "spec", field) {
 			image, _, _ := unstructured.NestedString(c, "image")
 			command, _, _ := unstructured.NestedStringSlice(c, "command")
 			args, _, _ := unstructured.NestedStringSlice(c, "args")
@@ -232,10 +229,9 @@ func runsIdalloc(pod *unstructured.Unstructured) bool {
 
 // condition returns the object's condition of this type, or nil.
 func condition(u *unstructured.Unstructured, of string) map[string]any {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok && m["type"] == of {
-			return m
+	for _, c := range fields.Objects(u.Object, "status", "conditions") {
+		if c["type"] == of {
+			return c
 		}
 	}
 	return nil
