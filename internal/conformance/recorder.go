@@ -78,7 +78,7 @@ func wordsOf(pod *metav1.ObjectMeta) words {
 // Pod records a version of a pod.
 func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
 	uid, version := string(pod.UID), versionOf(pod)
-	now, id := wordsOf(pod), pod.Annotations[idKey]
+	now, id := wordsOf(pod), pod.Annotations[receipt.IDKey]
 	p := r.of(uid, pod.Labels[receipt.AssignLabel] == receipt.ByController)
 	known := r.seen[uid]
 	if w.By == Process {
@@ -179,14 +179,11 @@ func (r *Recorder) receipt(p *pod, next Receipt, w Write, former bool, version i
 	r.take(Step{Do: Arrives, Pod: p.uid, Receipt: next, Stands: next, Version: version, At: w.At})
 }
 
-// idKey is the annotation from which the program of a gated pod reads its id.
-const idKey = "idalloc.dev/id"
-
 // id records the new value of a gated pod's id annotation.
 func (r *Recorder) id(p *pod, pod *metav1.ObjectMeta, by Author) {
 	owner, _ := receipt.Anywhere(pod)
 	var ids []string
-	if id, err := strconv.Atoi(pod.Annotations[idKey]); err == nil {
+	if id, err := strconv.Atoi(pod.Annotations[receipt.IDKey]); err == nil {
 		ids = []string{Slot(pod.Namespace, assignment.OwnerLabelValue(owner.Owner), id)}
 	}
 	switch {
@@ -279,7 +276,7 @@ func (r *Recorder) expose(p *pod, s Step, err error) {
 func (r *Recorder) Resume(pod *metav1.ObjectMeta, works map[string]int64) {
 	uid, next := string(pod.UID), ReceiptOf(pod)
 	p := r.of(uid, pod.Labels[receipt.AssignLabel] == receipt.ByController)
-	r.seen[uid].words, r.seen[uid].id = wordsOf(pod), pod.Annotations[idKey]
+	r.seen[uid].words, r.seen[uid].id = wordsOf(pod), pod.Annotations[receipt.IDKey]
 	p.damaged = true
 	p.send(next)
 	p.last[next.ID] = true

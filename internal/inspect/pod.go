@@ -20,14 +20,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-const (
-	// gate is the scheduling gate behind which a pod waits for an id from the controller.
-	gate = "idalloc.dev/id"
-	// givenKey is the annotation from which the program reads its id. It is written only after the lock is confirmed.
-	givenKey = "idalloc.dev/id"
-	// checks is the command that finds problems of the controller.
-	checks = "`kubectl idalloc check`"
-)
+// checks is the command that finds problems of the controller.
+const checks = "`kubectl idalloc check`"
 
 // pod is a pod as read from the API server.
 type pod struct {
@@ -146,7 +140,7 @@ type assigned struct {
 }
 
 func assignedOf(u *unstructured.Unstructured) assigned {
-	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey], known: u.GetAnnotations()[receipt.CountKey]}
+	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[receipt.IDKey], known: u.GetAnnotations()[receipt.CountKey]}
 	first, problem := assignment.FirstNumber(u.GetAnnotations())
 	if a.first = first; problem != nil {
 		a.noNumber = problem.Error()
@@ -193,7 +187,7 @@ func (p pod) behind() []string {
 	case p.byAgent && p.told.Why != "":
 		return []string{"idalloc-controller proposes no id to the pod: " + p.told.Why}
 	case p.gated:
-		return []string{"the pod waits behind the scheduling gate " + gate + ", which idalloc-controller removes when it has given the pod an id; if an id is free and the pod waits on, see " + checks}
+		return []string{"the pod waits behind the scheduling gate " + receipt.Gate + ", which idalloc-controller removes when it has given the pod an id; if an id is free and the pod waits on, see " + checks}
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (o *Observer) Pod(pod *metav1.ObjectMeta, by *conformance.Write, first bool
 	defer o.mu.Unlock()
 	uid := string(pod.UID)
 	_, known := o.objects[uid]
-	if !known && pod.Annotations[receipt.Key] == "" && pod.Annotations[idKey] == "" {
+	if !known && pod.Annotations[receipt.Key] == "" && pod.Annotations[receipt.IDKey] == "" {
 		return
 	}
 	o.objects[uid] = Object{strings.Clone(pod.Namespace), strings.Clone(pod.Name), strings.Clone(uid), strings.Clone(pod.ResourceVersion)}
@@ -128,11 +128,6 @@ func (o *Observer) Pod(pod *metav1.ObjectMeta, by *conformance.Write, first bool
 	o.recorder.Works(uid, works, w.At)
 	o.counted(pod)
 }
-
-const (
-	idKey       = "idalloc.dev/id"
-	identityKey = "idalloc.dev/identity"
-)
 
 // guessed guesses who wrote a pod's receipt: the pod or the controller if the receipt is readable and its labels make it visible, otherwise another writer.
 func guessed(pod *metav1.ObjectMeta) conformance.Author {
@@ -181,7 +176,7 @@ func worksOf(pod *metav1.ObjectMeta, before map[string]int64) map[string]int64 {
 // tokenOf returns the token in the identity of a gated pod, or 0.
 func tokenOf(pod *metav1.ObjectMeta) int64 {
 	var id identity.Identity
-	if json.Unmarshal([]byte(pod.Annotations[identityKey]), &id) != nil {
+	if json.Unmarshal([]byte(pod.Annotations[receipt.IdentityKey]), &id) != nil {
 		return 0
 	}
 	return id.Token
@@ -189,10 +184,10 @@ func tokenOf(pod *metav1.ObjectMeta) int64 {
 
 // counted reports a finding if a gated pod's id was not below the count when it began.
 func (o *Observer) counted(pod *metav1.ObjectMeta) {
-	id, failed := strconv.Atoi(pod.Annotations[idKey])
-	count, err := strconv.Atoi(pod.Annotations["idalloc.dev/start-count"])
+	id, failed := strconv.Atoi(pod.Annotations[receipt.IDKey])
+	count, err := strconv.Atoi(pod.Annotations[receipt.StartCountKey])
 	if failed == nil && err == nil && id >= count {
-		o.find(string(conformance.Begin), "the id is below the count", pod.Annotations[idKey], string(pod.UID), nil)
+		o.find(string(conformance.Begin), "the id is below the count", pod.Annotations[receipt.IDKey], string(pod.UID), nil)
 	}
 }
 
