@@ -38,9 +38,9 @@ func (c *checker) agents(ctx context.Context) (Row, error) {
 	}
 	names := slices.Sorted(maps.Keys(accounts))
 	row.State, row.Detail = InForce, fmt.Sprintf("%d pods in namespace %s, service account %s", len(pods.Items), c.Namespace, strings.Join(names, ", "))
-	needed := []right{
-		{verb: "get", resource: "pods"}, {verb: "list", resource: "pods"}, {verb: "watch", resource: "pods"}, {verb: "patch", resource: "pods"},
-		{verb: "allocate", group: "idalloc.dev", resource: "slots"},
+	needed := []Right{
+		{Verb: "get", Resource: "pods"}, {Verb: "list", Resource: "pods"}, {Verb: "watch", Resource: "pods"}, {Verb: "patch", Resource: "pods"},
+		{Verb: "allocate", Group: "idalloc.dev", Resource: "slots"},
 	}
 	for _, name := range names {
 		lacks, unknown, err := c.lacks(ctx, c.Namespace, name, needed)

@@ -59,7 +59,7 @@ func TestEachRightOfTheControllerIsAsked(t *testing.T) {
 			name, sub, _ := strings.Cut(resource, "/")
 			for _, verb := range rule.Verbs {
 				if name != "events" {
-					granted = append(granted, right{verb, rule.APIGroups[0], name, sub}.String())
+					granted = append(granted, Right{Verb: verb, Group: rule.APIGroups[0], Resource: name, Subresource: sub}.String())
 				}
 			}
 		}

@@ -11,9 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/internal/fields"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const (
@@ -170,26 +171,54 @@ func image(d *unstructured.Unstructured) string {
 	return name
 }
 
-// right is a permission that the controller or an agent needs.
-type right struct{ verb, group, resource, subresource string }
+// Right is a permission in a namespace.
+type Right struct{ Verb, Group, Resource, Subresource, Name string }
 
-func (r right) String() string {
-	name := r.resource
-	if r.group != "" {
-		name += "." + r.group
+func (r Right) String() string {
+	name := r.Resource
+	if r.Group != "" {
+		name += "." + r.Group
 	}
-	return r.verb + " " + strings.TrimSuffix(name+"/"+r.subresource, "/")
+	return r.Verb + " " + strings.TrimSuffix(name+"/"+r.Subresource, "/")
+}
+
+// Granted asks the API server whether RBAC gives the right in a namespace to a service account, "NAMESPACE:NAME". For a local review you need a permission in
+// that namespace alone.
+func (r Right) Granted(ctx context.Context, client dynamic.Interface, local bool, namespace, account string) (bool, error) {
+	kind, scope := "SubjectAccessReview", ""
+	if local {
+		kind, scope = "Local"+kind, namespace
+	}
+	of, _, _ := strings.Cut(account, ":")
+	review := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": kind,
+		"spec": map[string]any{
+			"user":   "system:serviceaccount:" + account,
+			"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + of, "system:authenticated"},
+			"resourceAttributes": map[string]any{
+				"namespace": namespace, "verb": r.Verb, "group": r.Group, "resource": r.Resource, "subresource": r.Subresource, "name": r.Name,
+			},
+		},
+	}}
+	review.SetNamespace(scope)
+	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: strings.ToLower(kind) + "s"}
+	answer, err := client.Resource(reviews).Namespace(scope).Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+	return allowed, err
 }
 
 // needed returns the permissions without which pods wait.
-func needed() []right {
-	var all []right
+func needed() []Right {
+	var all []Right
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
-		all = append(all, right{verb: verb, resource: "pods"}, right{verb: verb, group: "apps", resource: "deployments"},
-			right{verb: verb, group: "apps", resource: "statefulsets"}, right{verb: verb, group: "apps", resource: "replicasets"},
-			right{verb: verb, group: "batch", resource: "jobs"})
+		all = append(all, Right{Verb: verb, Resource: "pods"}, Right{Verb: verb, Group: "apps", Resource: "deployments"},
+			Right{Verb: verb, Group: "apps", Resource: "statefulsets"}, Right{Verb: verb, Group: "apps", Resource: "replicasets"},
+			Right{Verb: verb, Group: "batch", Resource: "jobs"})
 	}
-	return append(all, right{verb: "delete", resource: "pods"}, right{verb: "create", resource: "pods", subresource: "eviction"})
+	return append(all, Right{Verb: "delete", Resource: "pods"}, Right{Verb: "create", Resource: "pods", Subresource: "eviction"})
 }
 
 // rights checks the permissions of the controller's account in the namespace of the options.
@@ -214,27 +243,15 @@ func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
 const notToReview = "you may not create subjectaccessreviews"
 
 // lacks returns the permissions that a service account lacks in the namespace of the options. unknown: you may not ask.
-func (c *checker) lacks(ctx context.Context, namespace, account string, needed []right) (lacks []string, unknown bool, err error) {
-	reviews := c.Dynamic.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
+func (c *checker) lacks(ctx context.Context, namespace, account string, needed []Right) (lacks []string, unknown bool, err error) {
 	for _, r := range needed {
-		review := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-			"spec": map[string]any{
-				"user":   "system:serviceaccount:" + namespace + ":" + account,
-				"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-				"resourceAttributes": map[string]any{
-					"namespace": c.Namespace, "verb": r.verb, "group": r.group, "resource": r.resource, "subresource": r.subresource,
-				},
-			},
-		}}
-		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
+		granted, err := r.Granted(ctx, c.Dynamic, false, c.Namespace, namespace+":"+account)
 		switch {
 		case apierrors.IsForbidden(err):
 			return nil, true, nil
 		case err != nil:
 			return nil, false, fmt.Errorf("ask what service account %s may do: %w", account, err)
-		}
-		if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); !allowed {
+		case !granted:
 			lacks = append(lacks, r.String())
 		}
 	}

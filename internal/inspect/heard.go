@@ -9,31 +9,28 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/allocator/store/slotlease"
 )
 
-// permission is a permission that idalloc in a pod needs to get an id.
-type permission struct{ verb, group, resource, name string }
-
-// permissions returns the permissions that a pod of an owner needs. An agent needs none on the owner.
-func permissions(owner kinds.Ref, p pod) []permission {
-	var all []permission
+// permissions returns the permissions that idalloc in a pod of an owner needs to get an id. An agent needs none on the owner.
+func permissions(owner kinds.Ref, p pod) []check.Right {
+	var all []check.Right
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
 		if !p.byAgent {
-			all = append(all, permission{verb, owner.GVR().Group, owner.GVR().Resource, owner.Name})
+			all = append(all, check.Right{Verb: verb, Group: owner.GVR().Group, Resource: owner.GVR().Resource, Name: owner.Name})
 		}
-		all = append(all, permission{verb, "", "pods", ""})
+		all = append(all, check.Right{Verb: verb, Resource: "pods"})
 	}
 	if owner.Rolls() && !p.byAgent {
-		all = append(all, permission{"get", "apps", "replicasets", ""})
+		all = append(all, check.Right{Verb: "get", Group: "apps", Resource: "replicasets"})
 	}
 	if p.Receipt.Strict {
 		for _, verb := range []string{"get", "list", "create", "update", "delete"} {
-			all = append(all, permission{verb, slotlease.Resource.Group, slotlease.Resource.Resource, ""})
+			all = append(all, check.Right{Verb: verb, Group: slotlease.Resource.Group, Resource: slotlease.Resource.Resource})
 		}
 	}
 	return all
@@ -45,16 +42,12 @@ func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructur
 	account = cmp.Or(account, "default")
 	var lacks []string
 	for _, p := range permissions(owner, of) {
-		allowed, err := ask(ctx, s, owner.Namespace, account, p)
-		if err != nil {
+		granted, err := p.Granted(ctx, s.Dynamic, true, owner.Namespace, owner.Namespace+":"+account)
+		switch {
+		case err != nil:
 			return nil
-		}
-		if !allowed {
-			what := p.resource
-			if p.name != "" {
-				what += "/" + p.name
-			}
-			lacks = append(lacks, p.verb+" "+what)
+		case !granted:
+			lacks = append(lacks, p.Verb+" "+strings.TrimSuffix(p.Resource+"/"+p.Name, "/"))
 		}
 	}
 	if len(lacks) == 0 {
@@ -62,27 +55,6 @@ func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructur
 	}
 	return []string{fmt.Sprintf("the pod's service account %s may not: %s; idalloc in the pod needs that, so bind a Role that permits it (kubectl idalloc enable %s/%s -n %s%s%s makes one)",
 		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace, map[bool]string{true: " --by=agent"}[of.byAgent], map[bool]string{true: " --strict"}[of.Receipt.Strict])}
-}
-
-// ask asks the API server whether RBAC allows a request to a service account.
-func ask(ctx context.Context, s *store.Store, namespace, account string, p permission) (bool, error) {
-	review := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "metadata": map[string]any{"namespace": namespace},
-		"spec": map[string]any{
-			"user":   "system:serviceaccount:" + namespace + ":" + account,
-			"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-			"resourceAttributes": map[string]any{
-				"namespace": namespace, "verb": p.verb, "group": p.group, "resource": p.resource, "name": p.name,
-			},
-		},
-	}}
-	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "localsubjectaccessreviews"}
-	answer, err := s.Dynamic.Resource(reviews).Namespace(namespace).Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
-	return allowed, err
 }
 
 // said returns the last Event of idalloc about the pod. It returns none without permission to read Events.

@@ -57,7 +57,7 @@ func TestAnAgentNeedsNoRightOnItsOwner(t *testing.T) {
 	var p pod
 	p.byAgent = true
 	for _, needs := range permissions(owner, p) {
-		if needs.resource != "pods" {
+		if needs.Resource != "pods" {
 			t.Errorf("it needs %+v", needs)
 		}
 	}
