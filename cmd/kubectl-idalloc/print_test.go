@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,56 +58,36 @@ func TestFormatsForPrograms(t *testing.T) {
 	}
 }
 
-func TestARowIsPrintedAgainOnlyIfItChanged(t *testing.T) {
-	v, known := shown(), seen{}
-	later := metav1.NewTime(v.Slots[0].Since.Add(time.Hour))
+func TestTopWithoutATerminalPrintsChanges(t *testing.T) {
+	var b strings.Builder
+	show, one := lines(&b), scene{ref: ref(), slots: shown()}
+	later := metav1.NewTime(one.slots.Slots[0].Since.Add(time.Hour))
+	paused := []inspect.PartitionRange{{ID: new(3), Pod: "c", State: inspect.Paused}, {ID: new(0), Pod: "a", State: inspect.Paused}}
 	for _, step := range []struct {
 		name   string
 		change func()
-		fresh  []int
-		gone   []string
+		want   []string
 	}{
-		{"at first", func() {}, []int{0, 1}, nil},
-		{"only an age differs", func() { v.Slots[0].Since = &later }, nil, nil},
-		{"a slot was taken", func() { v.Slots[1].State, v.Slots[1].Pod = inspect.Held, "b" }, []int{1}, nil},
-		{"the count fell", func() { v.Slots = v.Slots[:1] }, nil, []string{"1"}},
-		{"it rose again", func() { v.Slots = v.Slots[:2] }, []int{1}, nil},
+		{"at first", func() {}, []string{"id 0: held a", "id 1: free -"}},
+		{"nothing has changed", func() {}, nil},
+		{"only an age differs", func() { one.slots.Slots[0].Since = &later }, nil},
+		{"a pod asks", func() { one.slots.Slots[0].State, one.slots.Slots[0].Requester = inspect.Handover, "b" }, []string{"id 0: handover a -> b"}},
+		{"the count fell", func() { one.slots.Slots = one.slots.Slots[:1] }, []string{"id 1: gone"}},
+		{"it rose again", func() { one.slots.Slots = one.slots.Slots[:2] }, []string{"id 1: free -"}},
+		{"two pods pause", func() { one.partitions.Ranges = paused }, []string{"partitions -: paused c of id 3", "partitions -: paused a of id 0"}},
+		{"both are still paused", func() {}, nil},
 	} {
 		step.change()
-		if fresh, gone := known.differ(keyed(v.Rows(time.Time{}))); !slices.Equal(fresh, step.fresh) || !slices.Equal(gone, step.gone) {
-			t.Errorf("%s: %v and %v", step.name, fresh, gone)
-		}
-	}
-}
-
-func TestRowsOfPausedPodsAreToldApart(t *testing.T) {
-	rows, known := [][]string{{"-", "1", "a", "paused"}, {"-", "2", "b", "paused"}}, seen{}
-	known.differ(keyed(rows))
-	if fresh, gone := known.differ(keyed(rows)); len(fresh)+len(gone) > 0 {
-		t.Errorf("nothing has changed: %v and %v", fresh, gone)
-	}
-}
-
-func TestTopWithoutATerminalPrintsChanges(t *testing.T) {
-	var b strings.Builder
-	show := lines(&b)
-	one := scene{ref: ref(), slots: shown()}
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for range 2 {
-		if err := show(at, []scene{one}); err != nil {
+		b.Reset()
+		if err := show(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), []scene{one}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	one.slots = shown()
-	one.slots.Slots[0].State, one.slots.Slots[0].Requester = inspect.Handover, "b"
-	if err := show(at, []scene{one}); err != nil {
-		t.Fatal(err)
-	}
-	want := "03:04:05 shop deployment.apps/worker id 0: held a\n03:04:05 shop deployment.apps/worker id 1: free -\n03:04:05 shop deployment.apps/worker id 0: handover a -> b\n"
-	if b.String() != want {
-		t.Errorf("got\n%s", b.String())
-	}
-	if got := string(cut([]byte("a\nb\nc\n"), 2)); got != "a\nb\n" {
-		t.Errorf("cut to two lines: %q", got)
+		var want strings.Builder
+		for _, line := range step.want {
+			want.WriteString("03:04:05 shop deployment.apps/worker " + line + "\n")
+		}
+		if b.String() != want.String() {
+			t.Errorf("%s: got\n%swant\n%s", step.name, b.String(), want.String())
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -218,34 +219,41 @@ func draw(w io.Writer, now time.Time, scenes []scene) error {
 	return nil
 }
 
-// lines returns a function that writes a line for each slot and each range of partitions that is new or has changed.
+// lines returns a function that writes a line for each slot and each range of partitions that is new, has changed or is gone.
 func lines(w io.Writer) func(time.Time, []scene) error {
-	known := seen{}
+	known := map[string]string{} // the last lines, by what they are about
 	return func(now time.Time, scenes []scene) error {
-		var rows [][]string
+		is, said := map[string]string{}, []string(nil)
+		see := func(key, line string) {
+			if is[key] = line; known[key] != line {
+				said = append(said, line)
+			}
+		}
 		for _, s := range scenes {
 			at := s.ref.Namespace + " " + commands.NameOf(s.ref)
 			for _, slot := range s.slots.Slots {
 				c := slot.Cells(now)
-				line := fmt.Sprintf("id %s: %s %s", c[0], c[4], c[1])
+				line := fmt.Sprintf("%s id %s: %s %s", at, c[0], c[4], c[1])
 				if slot.Requester != "" {
 					line += " -> " + slot.Requester
 				}
-				rows = append(rows, []string{at + " id " + c[0], at + " " + line})
+				see(at+" id "+c[0], line)
 			}
 			for _, r := range s.partitions.Ranges {
 				c := r.Cells(now)
-				rows = append(rows, []string{at + " partitions " + keyed([][]string{c})[0][0], fmt.Sprintf("%s partitions %s: %s %s of id %s", at, c[0], c[3], c[2], c[1])})
+				key := c[0]
+				if key == "-" { // the pod is paused
+					key = "id " + c[1]
+				}
+				see(at+" partitions "+key, fmt.Sprintf("%s partitions %s: %s %s of id %s", at, c[0], c[3], c[2], c[1]))
 			}
 		}
-		fresh, gone := known.differ(rows)
-		said := make([]string, 0, len(fresh)+len(gone))
-		for _, k := range fresh {
-			said = append(said, rows[k][1])
+		for _, key := range slices.Sorted(maps.Keys(known)) {
+			if _, still := is[key]; !still {
+				said = append(said, key+": gone")
+			}
 		}
-		for _, what := range gone {
-			said = append(said, what+": gone")
-		}
+		known = is
 		for _, line := range said {
 			if _, err := fmt.Fprintf(w, "%s %s\n", now.Format(time.TimeOnly), line); err != nil {
 				return err
