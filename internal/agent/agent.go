@@ -274,7 +274,7 @@ func (a *agent) server() *serve.Server {
 		return nil
 	}
 	server := serve.NewServer(a.o.HTTPAddress, a.hub, a.healthy)
-	server.ServeMetrics(a.metrics)
+	server.ServeMetrics(a.metrics.WriteText)
 	server.SayWhy(a.waiting)
 	return server
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -40,12 +41,12 @@ type handler struct {
 	drained DrainedFunc
 	// pause is nil if the work on partitions cannot be stopped.
 	pause PauseFunc
-	// metrics is nil if there are none.
-	metrics Metrics
+	// metrics writes the metrics. It is nil if there are none.
+	metrics func(io.Writer) error
 	// secret must be in each POST. If it is empty, every POST is refused.
 	secret string
 	// closing ends the long polls.
-	closing <-chan struct{}
+	closing chan struct{}
 	conns   *connections
 }
 
@@ -167,7 +168,7 @@ func (h *handler) getMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", meter.ContentType)
-	_ = h.metrics.WriteText(w) // an error means that the client has gone away
+	_ = h.metrics(w) // an error means that the client has gone away
 }
 
 func parseWait(r *http.Request) (time.Duration, error) {

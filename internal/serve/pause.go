@@ -6,7 +6,7 @@ import "net/http"
 type PauseFunc func(paused bool) error
 
 // OnPause sets the handler of POST /v1/pause and POST /v1/resume. Without one, the server answers 409. Call it before Run.
-func (s *Server) OnPause(pause PauseFunc) { s.handler.pause = pause }
+func (s *Server) OnPause(pause PauseFunc) { s.pause = pause }
 
 // postPause answers POST /v1/pause and POST /v1/resume: 204 if the pod works on partitions that can be stopped, otherwise 409.
 func (h *handler) postPause(paused bool) http.HandlerFunc {

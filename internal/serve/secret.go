@@ -9,7 +9,7 @@ import (
 const SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not a secret
 
 // RequireSecret sets the secret that each POST must have. Without a secret, every POST is refused. Call it before Run.
-func (s *Server) RequireSecret(secret string) { s.handler.secret = secret }
+func (s *Server) RequireSecret(secret string) { s.secret = secret }
 
 // proven reports whether a request has the secret.
 func (h *handler) proven(r *http.Request) bool {

@@ -22,13 +22,10 @@ const (
 
 // Server answers GET /v1/identity, /readyz and /healthz from a Hub. It also answers GET /metrics, and POST /v1/drained, /v1/pause and /v1/resume.
 type Server struct {
-	address string
-	handler *handler
-	closing chan struct{}
-	once    sync.Once
-	http    *http.Server
+	*handler
 
-	conns *connections
+	address string
+	http    *http.Server
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -37,40 +34,22 @@ type Server struct {
 
 // NewServer returns a server for an address such as ":8089". It does not bind the address yet. If health is nil, /healthz always answers 200.
 func NewServer(address string, hub *Hub, health HealthFunc) *Server {
-	closing, conns := make(chan struct{}), newConnections()
-	s := &Server{
-		address: address,
-		handler: &handler{hub: hub, health: health, closing: closing, conns: conns},
-		closing: closing,
-		conns:   conns,
-		http: &http.Server{
-			ReadHeaderTimeout: readHeaderTimeout,
-			// There is no ReadTimeout, because it would end the context of a long poll.
-			WriteTimeout:   writeTimeout,
-			IdleTimeout:    idleTimeout,
-			MaxHeaderBytes: maxHeaderBytes,
-			ConnState:      conns.track,
-			ConnContext:    conns.name,
-		},
-	}
-	s.http.Handler = s.handler.routes()
-	return s
+	h := &handler{hub: hub, health: health, closing: make(chan struct{}), conns: newConnections()}
+	return &Server{handler: h, address: address, http: &http.Server{
+		Handler: h.routes(), ReadHeaderTimeout: readHeaderTimeout,
+		// There is no ReadTimeout, because it would end the context of a long poll.
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnState: h.conns.track, ConnContext: h.conns.name,
+	}}
 }
 
 // OnDrained sets the handler of the program's POST /v1/drained. Without one, the server answers 409. Call it before Run.
-func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
+func (s *Server) OnDrained(drained DrainedFunc) { s.drained = drained }
 
 // SayWhy sets the function that explains what the instance waits for; it returns "" if it waits for nothing. GET /readyz shows the text. Call it before Run.
-func (s *Server) SayWhy(waiting func() string) { s.handler.waiting = waiting }
+func (s *Server) SayWhy(waiting func() string) { s.waiting = waiting }
 
-// Metrics is the source of GET /metrics.
-type Metrics interface {
-	// WriteText writes the metrics in Prometheus' text format. It returns the writer's error.
-	WriteText(w io.Writer) error
-}
-
-// ServeMetrics sets the source of GET /metrics. Without it, the server answers 404. Call it before Run.
-func (s *Server) ServeMetrics(m Metrics) { s.handler.metrics = m }
+// ServeMetrics sets what writes the answer of GET /metrics, in Prometheus' text format. Without it, the server answers 404. Call it before Run.
+func (s *Server) ServeMetrics(write func(io.Writer) error) { s.metrics = write }
 
 // Handler returns the handler of all routes, for use in the caller's own server.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
@@ -120,7 +99,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serving HTTP on %q: %w", s.address, err)
 	case <-ctx.Done():
 	}
-	s.once.Do(func() { close(s.closing) })
+	close(s.closing)
 	s.conns.refuse()
 	// ctx has ended, but the shutdown needs some time.
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)

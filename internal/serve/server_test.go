@@ -30,7 +30,7 @@ type testServer struct {
 	stop func() error
 }
 
-func start(t *testing.T, initial identity.Identity, health HealthFunc, counted ...Metrics) *testServer {
+func start(t *testing.T, initial identity.Identity, health HealthFunc, counted ...func(io.Writer) error) *testServer {
 	t.Helper()
 	hub := NewHub(initial)
 	s := NewServer("127.0.0.1:0", hub, health)
@@ -253,7 +253,7 @@ func (m text) WriteText(w io.Writer) error {
 func TestMetricsAreServed(t *testing.T) {
 	s := start(t, assigned(3, 5, 7), nil)
 	s.do(t, "GET", "/metrics", "").want(t, 404, "")
-	m := start(t, assigned(3, 5, 7), nil, text("idalloc_id 3\n"))
+	m := start(t, assigned(3, 5, 7), nil, text("idalloc_id 3\n").WriteText)
 	a := m.do(t, "GET", "/metrics", "")
 	a.want(t, 200, "idalloc_id 3\n")
 	if got := a.header.Get("Content-Type"); got != meter.ContentType {
