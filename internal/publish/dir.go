@@ -45,17 +45,10 @@ func (d *Dir) Path() string { return d.path }
 
 // Current reads the published identity, which this process or an earlier one wrote. It returns false and no error if nothing is published yet.
 func (d *Dir) Current() (id identity.Identity, there bool, err error) {
-	b, err := d.read(identity.FileName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return id, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &id)
-	}
-	if err != nil {
+	if id, there, err = d.identity(identity.FileName); err != nil {
 		return identity.Identity{}, false, fmt.Errorf("%s in %s cannot be read: remove it, or choose another directory with --dir: %w", identity.FileName, d.path, err)
 	}
-	return id, true, nil
+	return id, there, nil
 }
 
 // read reads a file of the directory.
@@ -79,6 +72,25 @@ func (d *Dir) change(f func(opened) error) error {
 	}
 	defer func() { _ = root.Close() }()
 	return f(opened{root})
+}
+
+// save replaces a hidden file of the directory, or one for the program.
+func (d *Dir) save(name, data string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.explain(d.change(func(o opened) error { return o.replaceFile(name, data) }))
+}
+
+// identity reads an identity from a file. It returns false and no error if there is none.
+func (d *Dir) identity(name string) (id identity.Identity, there bool, err error) {
+	b, err := d.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &id)
+	}
+	return id, err == nil, err
 }
 
 // Publish makes all files show id, in one atomic step. If they already show it, nothing is written. After an error the files show either the earlier identity

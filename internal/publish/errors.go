@@ -10,6 +10,8 @@ import (
 // explain adds advice for the user to a file system error.
 func (d *Dir) explain(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		// Error: exit code 1: `--dir` is not writable.
 		// Do: mount a writable `emptyDir` there.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -130,17 +131,11 @@ func (o opened) prune(keep ...string) error {
 	var errs []error
 	for _, e := range entries {
 		name := e.Name()
-		stale := strings.HasPrefix(name, swapPrefix)
-		if strings.HasPrefix(name, generationPrefix) {
-			stale = true
-			for _, k := range keep {
-				stale = stale && name != k
-			}
-		}
-		if !stale {
+		generation := strings.HasPrefix(name, generationPrefix)
+		if !strings.HasPrefix(name, swapPrefix) && (!generation || slices.Contains(keep, name)) {
 			continue
 		}
-		if strings.HasPrefix(name, generationPrefix) {
+		if generation {
 			// One rename removes all files at once, so a late reader finds either all of them or none.
 			away := swapPrefix + name
 			errs = append(errs, o.Rename(name, away))

@@ -35,14 +35,7 @@ func (d *Dir) Pod() string {
 }
 
 // SetPod sets the pod to which the directory belongs.
-func (d *Dir) SetPod(uid string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.change(func(o opened) error { return o.replaceFile(podName, uid+"\n") }); err != nil {
-		return d.explain(err)
-	}
-	return nil
-}
+func (d *Dir) SetPod(uid string) error { return d.save(podName, uid+"\n") }
 
 // Note saves the identity that the program is about to lose. The files no longer show it, but a later process must still find out whether the program has
 // stopped. If id is not assigned, Note removes the saved identity.
@@ -70,14 +63,7 @@ func (d *Dir) note(id identity.Identity) error {
 
 // Noted returns the identity that Note saved. It is not assigned if none was saved.
 func (d *Dir) Noted() (id identity.Identity, err error) {
-	b, err := d.read(lastName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return id, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &id)
-	}
-	if err != nil {
+	if id, _, err = d.identity(lastName); err != nil {
 		// Error: exit code 1: `.last-id` in `--dir` is damaged.
 		// Do: delete the pod.
 		return identity.Identity{}, fmt.Errorf("which id was withdrawn is not known: delete the pod: %w", err)
@@ -103,14 +89,7 @@ func (d *Dir) LastStop() (int, error) {
 }
 
 // SetLastStop saves the number of a stop before the program can know it.
-func (d *Dir) SetLastStop(number int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.change(func(o opened) error { return o.replaceFile(stopName, strconv.Itoa(number)+"\n") }); err != nil {
-		return d.explain(err)
-	}
-	return nil
-}
+func (d *Dir) SetLastStop(number int) error { return d.save(stopName, strconv.Itoa(number)+"\n") }
 
 // Paused reports whether the pod's work on partitions should be paused: the last value of SetPaused.
 func (d *Dir) Paused() bool {
@@ -120,16 +99,10 @@ func (d *Dir) Paused() bool {
 
 // SetPaused saves whether the pod's work on partitions should be paused, for the next process of the pod.
 func (d *Dir) SetPaused(paused bool) error {
+	if paused {
+		return d.save(pausedName, "")
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.change(func(o opened) error {
-		if paused {
-			return o.replaceFile(pausedName, "")
-		}
-		return o.remove(pausedName)
-	})
-	if err != nil {
-		return d.explain(err)
-	}
-	return nil
+	return d.explain(d.change(func(o opened) error { return o.remove(pausedName) }))
 }
