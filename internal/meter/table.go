@@ -139,12 +139,7 @@ func table() []metric {
 		{
 			name: "idalloc_id_held", kind: TypeGauge,
 			help: "Whether the instance holds an id and its program may act under it (1), or not (0).",
-			read: func(m *Metrics) []Sample {
-				if m.identity().Assigned() {
-					return one(1)
-				}
-				return one(0)
-			},
+			read: func(m *Metrics) []Sample { return truth(m.identity().Assigned()) },
 		},
 		{
 			name: "idalloc_id", kind: TypeGauge,
@@ -258,12 +253,7 @@ func table() []metric {
 		{
 			name: "idalloc_partitions_paused", kind: TypeGauge,
 			help: "Whether the instance wants no partitions for now (1), because it was paused or its program failed again and again, or not (0).",
-			read: func(m *Metrics) []Sample {
-				if m.paused {
-					return one(1)
-				}
-				return one(0)
-			},
+			read: func(m *Metrics) []Sample { return truth(m.paused) },
 		},
 		{
 			name: moves, kind: TypeCounter,
@@ -322,3 +312,10 @@ func (m *Metrics) partitions(number func(identity.Partitions) int) []Sample {
 }
 
 func one(value float64) []Sample { return []Sample{{Value: value}} }
+
+func truth(is bool) []Sample {
+	if is {
+		return one(1)
+	}
+	return one(0)
+}
