@@ -154,17 +154,6 @@ func (c *Checker) Take(s Step) error {
 	return nil
 }
 
-// Two returns the things on which two pods work. There are none until a step was refused.
-func (c *Checker) Two() (things []string) {
-	for x, pods := range c.work {
-		if len(pods) > 1 {
-			things = append(things, x)
-		}
-	}
-	slices.Sort(things)
-	return things
-}
-
 func (c *Checker) needs(s Step, p *pod) []need {
 	if s.Do == Secure {
 		return c.needsOfLease(s, p)
