@@ -55,15 +55,20 @@ func CountTurns(annotations map[string]string, count int) (turns int, problem *P
 
 // SettleAfter reads SettleKey. If the value is invalid, it returns the default and a problem; otherwise the problem is nil.
 func SettleAfter(annotations map[string]string) (after time.Duration, problem *ProblemError) {
-	text, ok := annotations[SettleKey]
+	return durationIn(annotations, SettleKey, DefaultSettle, "30s")
+}
+
+// durationIn reads the annotation of this key, a duration of up to an hour. If the value is invalid, it returns the default and a problem with an example.
+func durationIn(annotations map[string]string, key string, byDefault time.Duration, example string) (time.Duration, *ProblemError) {
+	text, ok := annotations[key]
 	if !ok {
-		return DefaultSettle, nil
+		return byDefault, nil
 	}
-	after, err := time.ParseDuration(text)
-	if err != nil || after < 0 || after > time.Hour {
-		return DefaultSettle, &ProblemError{Key: SettleKey, Detail: "not a duration from 0s to 1h such as 30s: " + quote(text)}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > time.Hour {
+		return byDefault, &ProblemError{Key: key, Detail: "not a duration from 0s to 1h such as " + example + ": " + quote(text)}
 	}
-	return after, nil
+	return d, nil
 }
 
 // UserProblems returns the invalid values in the annotations that the controller reads for a workload.

@@ -32,13 +32,5 @@ const RestsMessage = "id %d rests until %s, because its last pod ended a short t
 
 // ReuseAfter reads ReuseKey. Without the annotation, or if its value is invalid, it returns 0. The problem is nil unless the value is invalid.
 func ReuseAfter(annotations map[string]string) (after time.Duration, problem *ProblemError) {
-	text, ok := annotations[ReuseKey]
-	if !ok {
-		return 0, nil
-	}
-	after, err := time.ParseDuration(text)
-	if err != nil || after < 0 || after > time.Hour {
-		return 0, &ProblemError{Key: ReuseKey, Detail: "not a duration from 0s to 1h such as 10s: " + quote(text)}
-	}
-	return after, nil
+	return durationIn(annotations, ReuseKey, 0, "10s")
 }
