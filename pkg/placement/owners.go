@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -97,7 +98,7 @@ func cutOwner(text string) (id int, set, after string, ok bool) {
 	return id, set, after, ok
 }
 
-// parseID reads the canonical decimal of an id.
+// parseID reads the canonical decimal of an id or a partition.
 func parseID(text string) (id int, ok bool) {
 	id, err := strconv.Atoi(text)
 	return id, err == nil && id >= 0 && id <= maxID && strconv.Itoa(id) == text
@@ -115,12 +116,7 @@ func (o Owners) disjoint() error {
 			all = append(all, owned{r, id})
 		}
 	}
-	slices.SortFunc(all, func(a, b owned) int {
-		if a.first != b.first {
-			return int(a.first) - int(b.first)
-		}
-		return a.id - b.id
-	})
+	slices.SortFunc(all, func(a, b owned) int { return cmp.Or(int(a.first)-int(b.first), a.id-b.id) })
 	for i := 1; i < len(all); i++ {
 		if a, b := all[i-1], all[i]; b.first <= a.last {
 			return fmt.Errorf("partition %d is of id %d and of id %d", b.first, a.id, b.id)

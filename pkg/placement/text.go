@@ -66,10 +66,10 @@ func parseSpans(text string, count int) ([]span, error) {
 		if !isRange {
 			last = first
 		}
-		a, okA := parseNumber(first)
-		b, okB := parseNumber(last)
+		a, okA := parseID(first)
+		b, okB := parseID(last)
 		switch {
-		case !okA || !okB || b < a:
+		case !okA || !okB || b < a || len(last) > maxDigits:
 			return nil, fmt.Errorf("%s is no range of partitions below 10^%d", quote(part), maxDigits)
 		case b >= count:
 			return nil, fmt.Errorf("partition %d is not below %d", b, count)
@@ -81,20 +81,6 @@ func parseSpans(text string, count int) ([]span, error) {
 
 // maxDigits keeps every parsed number below the highest partition number.
 const maxDigits = 9
-
-// parseNumber reads a decimal number without sign and without leading zeros.
-func parseNumber(text string) (n int, ok bool) {
-	if text == "" || len(text) > maxDigits || (text[0] == '0' && len(text) > 1) {
-		return 0, false
-	}
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n, true
-}
 
 // quote shortens a text that another program wrote, so that it fits into an error.
 func quote(text string) string {
