@@ -21,7 +21,7 @@ func TestConsumers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	env, err := suite.Start(ctx, suite.Options{Images: map[string]string{
-		"ghcr.io/idalloc/rabbitmq": build(ctx, t, "examples/rabbitmq", "."), "ghcr.io/idalloc/postgres": build(ctx, t, "examples/postgres", "."),
+		"ghcr.io/idalloc/rabbitmq": build(ctx, t, "examples/rabbitmq"), "ghcr.io/idalloc/postgres": build(ctx, t, "examples/postgres"),
 	}})
 	must(t, err)
 	t.Cleanup(func() { must(t, env.Stop()) })
@@ -44,14 +44,14 @@ func TestConsumers(t *testing.T) {
 }
 
 // build compiles a package in a folder that is a module of its own, and returns the program's path.
-func build(ctx context.Context, t *testing.T, module, pkg string) string {
+func build(ctx context.Context, t *testing.T, module string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), filepath.Base(module))
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, pkg) //nolint:gosec // of the project's own module
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // of the project's own module
 	cmd.Dir = folder(t, module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s in %s: %v\n%s", pkg, module, err, output)
+		t.Fatalf("go build in %s: %v\n%s", module, err, output)
 	}
 	return program
 }

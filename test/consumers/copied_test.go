@@ -41,7 +41,7 @@ func testCopied(ctx context.Context, t *testing.T, env *suite.Suite) {
 	must(t, err)
 	t.Cleanup(func() { _ = connection.Close() }) // the broker ends with the test
 	channel := declared(ctx, orders, connection, "OrderEvents-P0", "OrderEvents-dead")
-	produce := exec.CommandContext(ctx, build(ctx, t, "examples/rabbitmq", "."), "produce", "100") //nolint:gosec // the project's own example
+	produce := exec.CommandContext(ctx, build(ctx, t, "examples/rabbitmq"), "produce", "100") //nolint:gosec // the project's own example
 	produce.Env = append(os.Environ(), "RABBITMQ_URL="+broker.URL, "PARTITIONS=8")
 	if out, err := produce.CombinedOutput(); err != nil {
 		t.Fatalf("produce: %v\n%s", err, out)

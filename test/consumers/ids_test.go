@@ -21,7 +21,7 @@ const generators, rate, total = 8, 6000, 1_000_000
 func testSnowflake(ctx context.Context, t *testing.T, env *suite.Suite) {
 	t.Helper()
 	dir := t.TempDir()
-	w := deploy(ctx, t, env, "snowflake", generators, program(build(ctx, t, "examples/snowflake", "."), map[string]string{
+	w := deploy(ctx, t, env, "snowflake", generators, program(build(ctx, t, "examples/snowflake"), map[string]string{
 		"IDS_DIR": dir, "RATE": strconv.Itoa(rate), "CLOCK_SKEW": "100ms",
 	}))
 	write := func() {

@@ -26,10 +26,10 @@ func wrapped(command ...string) *corev1.PodSpec {
 	return suite.PodSpec(c)
 }
 
-// vmagent builds the program once for all runs.
-func vmagent(ctx context.Context, t *testing.T) string {
+// tool builds a program once for all runs.
+func tool(ctx context.Context, t *testing.T, program string) string {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, folder(t, "hack", "tool"), "github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent@v1.151.0") //nolint:gosec // the project's own script
+	cmd := exec.CommandContext(ctx, folder(t, "hack", "tool"), program) //nolint:gosec // the project's own script
 	cmd.Stderr = os.Stderr
 	path, err := cmd.Output()
 	must(t, err)
@@ -47,7 +47,7 @@ func testVmagent(ctx context.Context, t *testing.T, env *suite.Suite) {
 	file := filepath.Join(dir, "scrape.yml")
 	must(t, os.WriteFile(file, config, 0o600))
 	w := deploy(ctx, t, env, "vmagent", 2, wrapped(
-		vmagent(ctx, t), "-promscrape.cluster.memberNum={id}", "-promscrape.cluster.membersCount={count}", "-promscrape.config="+file,
+		tool(ctx, t, "github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent@v1.151.0"), "-promscrape.cluster.memberNum={id}", "-promscrape.cluster.membersCount={count}", "-promscrape.config="+file,
 		"-httpListenAddr=$(POD_IP):9090", "-remoteWrite.url=http://127.0.0.1:1/", "-remoteWrite.tmpDataPath="+dir+"/$(POD_NAME)",
 	))
 	scraped := func(ctx context.Context, pod *corev1.Pod) (names []string) {
@@ -89,7 +89,7 @@ func (w *workload) divided(ctx context.Context, shards, objects int, names func(
 func testKubeStateMetrics(ctx context.Context, t *testing.T, env *suite.Suite) {
 	t.Helper()
 	const objects = 40
-	program := build(ctx, t, filepath.Join("hack", "recipes"), "k8s.io/kube-state-metrics/v2")
+	program := tool(ctx, t, "k8s.io/kube-state-metrics/v2@v2.18.0")
 	w := deploy(ctx, t, env, "kube-state-metrics", 2, wrapped(
 		program, "--shard={id}", "--total-shards={count}", "--kubeconfig=$(KUBECONFIG)", "--namespaces=$(POD_NAMESPACE)", "--resources=configmaps",
 		"--host=$(POD_IP)", "--port=9090", "--telemetry-host=$(POD_IP)", "--telemetry-port=9091",
