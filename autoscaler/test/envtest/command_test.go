@@ -3,7 +3,6 @@ package envtest
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/process"
 )
 
@@ -22,10 +22,8 @@ var _ = Describe("The command", func() {
 		w := deploy(ctx)
 		kubeconfig, err := env.ControlPlane.WriteKubeconfig("autoscaler_"+w.Name, w.config)
 		Expect(err).NotTo(HaveOccurred())
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		address, err := controlplane.FreeAddress(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		address := listener.Addr().String()
-		Expect(listener.Close()).To(Succeed())
 
 		cmd := exec.Command(autoscaler, "run", "deployment/"+name, "-n", w.Name, "--capacity=100", "--max-replicas=20", "--source=prometheus", "--source-url="+w.prometheus(), //nolint:gosec // the program under test, which ends below
 			"--prometheus-query=q", "--period=200ms", "--window=1s", "--every=1s", "--after-up=2s", "--http-address="+address)

@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
+
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
 )
 
 // certificates returns a folder with a certificate and its key.
@@ -39,15 +41,11 @@ func certificates(t *testing.T) (folder string) {
 // freePort returns a port on which nothing listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := controlplane.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, ok := free.Addr().(*net.TCPAddr)
-	if err := free.Close(); err != nil || !ok {
-		t.Fatal(err, ok)
-	}
-	return address.Port
+	return int(port)
 }
 
 // A neighbour opens connections, and finishes no request. Each takes memory.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,6 +26,7 @@ import (
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/specs"
 )
 
@@ -199,16 +199,6 @@ func checked(ctx context.Context, namespace string) check.Row {
 	return check.Row{}
 }
 
-func freePort(ctx context.Context) int32 {
-	GinkgoHelper()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	address, ok := l.Addr().(*net.TCPAddr)
-	Expect(ok).To(BeTrue())
-	Expect(l.Close()).To(Succeed())
-	return int32(address.Port) //nolint:gosec // a port
-}
-
 var _ = Describe("the policies, the webhook and internal/inject", Ordered, ContinueOnFailure, func() {
 	var (
 		bare, withPolicies, withWebhook string
@@ -218,7 +208,10 @@ var _ = Describe("the policies, the webhook and internal/inject", Ordered, Conti
 	plain := row{By: "assign", Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}}}
 
 	BeforeAll(func(ctx SpecContext) {
-		bare, withPolicies, withWebhook, port = space(ctx, ""), space(ctx, policies), space(ctx, byWebhook), freePort(ctx)
+		bare, withPolicies, withWebhook = space(ctx, ""), space(ctx, policies), space(ctx, byWebhook)
+		var err error
+		port, err = controlplane.FreePort(ctx)
+		Expect(err).NotTo(HaveOccurred())
 		installPolicies(ctx)
 		installWebhook(ctx, port)
 		var ready healthz.Checker

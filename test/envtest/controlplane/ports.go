@@ -41,6 +41,21 @@ func freePorts(ctx context.Context) (p ports, err error) {
 	return p, nil
 }
 
+// FreePort returns a port of this machine that no program listens on.
+func FreePort(ctx context.Context) (int32, error) {
+	listener, port, err := listen(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return int32(port), listener.Close() //nolint:gosec // of the range
+}
+
+// FreeAddress returns such a port with the address.
+func FreeAddress(ctx context.Context) (string, error) {
+	port, err := FreePort(ctx)
+	return local(int(port)), err
+}
+
 func listen(ctx context.Context) (net.Listener, int, error) {
 	var last error
 	for range 50 {
