@@ -49,10 +49,8 @@ EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflak
 CONSUMERS := test/consumers
 # The images, and a registry for tests.
 IMAGES := hack/images
-# The chart's tests.
-HELM := test/helm
 # The other packages that need nothing but kubectl.
-UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e '/test/simulation$$' | grep -vxFf <(go list $(RACE)))
+UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/helm -e /test/prometheus -e '/test/simulation$$' | grep -vxFf <(go list $(RACE)))
 
 ##@ Test: two rings, and the night
 
@@ -145,7 +143,7 @@ test-tools: ## Run the tests of the tools, which are modules of their own.
 
 .PHONY: test-chart
 test-chart: ## Run the chart's tests that need no API server, and compare what policies, webhook and inject make of a table of pods.
-	go -C $(HELM) test -vet=off -short .
+	go test -vet=off -short ./test/helm
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(CONTROLLER) test -vet=off -count=1 -timeout 10m ./test/envtest -ginkgo.focus='the policies, the webhook and internal/inject'
 
 .PHONY: test-simulation
@@ -162,7 +160,7 @@ test-envtest-all: ## Run all specs on the local control plane with the race dete
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(AUTOSCALER) test -race -count=1 -timeout 20m ./test/envtest
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(CONTROLLER) test -race -count=1 -timeout 20m ./test/envtest
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 10m -p 1 ./test/helm/...
 
 .PHONY: smoke
 smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL, Prometheus, python3-pika and Node.js must be installed.
@@ -263,7 +261,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	"$$(hack/tool $(HELM_DOCS))" --chart-search-root charts --log-level warning --dry-run | diff charts/idalloc/README.md -
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(CONTROLLER) $(TOOLS) $(IMAGES) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(CONTROLLER) $(TOOLS) $(IMAGES) $(EXAMPLES) $(CONSUMERS); do \
 	  (cd $$module && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 

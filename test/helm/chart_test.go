@@ -16,12 +16,9 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart"
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/loader"
-	"helm.sh/helm/v4/pkg/release"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/idalloc/idalloc/test/helm"
 )
 
 const (
@@ -36,19 +33,10 @@ const (
 	on = "enabled"
 )
 
-type values = map[string]any
+type values = helm.Values
 
 // object is one of a manifest.
 type object = map[string]any
-
-func load(t *testing.T) chart.Charter {
-	t.Helper()
-	c, err := loader.Load(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // render is "helm template" for a version of Kubernetes.
 func render(t *testing.T, minor string, v values) (string, error) {
@@ -58,41 +46,25 @@ func render(t *testing.T, minor string, v values) (string, error) {
 
 func renderAs(t *testing.T, name, namespace, minor string, v values) (string, error) {
 	t.Helper()
-	a, err := released(t, name, namespace, minor, v)
-	if err != nil {
-		return "", err
-	}
-	return a.Manifest(), nil
+	return template(t, name, namespace, minor, v, "--no-hooks")
 }
 
 // hooks renders the objects of "helm test" by kind and name.
 func hooks(t *testing.T, minor string, v values) map[string]object {
 	t.Helper()
-	a, err := released(t, name, "idalloc-system", minor, v)
+	manifest, err := template(t, name, "idalloc-system", minor, v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]object{}
-	for _, h := range a.Hooks() {
-		hook, err := release.NewHookAccessor(h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		maps.Copy(all, objects(t, []byte(hook.Manifest())))
-	}
+	all := objects(t, []byte(manifest))
+	maps.DeleteFunc(all, func(_ string, o object) bool { return at(o, "metadata", "annotations", "helm.sh/hook") == nil })
 	return all
 }
 
-func released(t *testing.T, name, namespace, minor string, v values) (release.Accessor, error) {
+func template(t *testing.T, name, namespace, minor string, v values, flags ...string) (string, error) {
 	t.Helper()
-	install := action.NewInstall(action.NewConfiguration())
-	install.DryRunStrategy, install.ReleaseName, install.Namespace = action.DryRunClient, name, namespace
-	install.KubeVersion = &common.KubeVersion{Version: "v1." + minor + ".0", Major: "1", Minor: minor}
-	r, err := install.RunWithContext(t.Context(), load(t), v)
-	if err != nil {
-		return nil, err
-	}
-	return release.NewAccessor(r)
+	args := append([]string{"template", name, "CHART", "--namespace", namespace, "--kube-version", "1." + minor + ".0"}, flags...)
+	return helm.Command{Home: t.TempDir()}.Run(t.Context(), v, args...)
 }
 
 // objects reads the documents of a YAML file by kind and name.
@@ -622,15 +594,8 @@ func TestTheChartsCopiesAreCurrent(t *testing.T) {
 }
 
 func TestHelmFindsNothingToCorrect(t *testing.T) {
-	lint := action.NewLint()
-	lint.Strict = true
-	result := lint.Run([]string{folder}, nil)
-	for _, m := range result.Messages {
-		if !strings.Contains(m.Error(), "icon is recommended") {
-			t.Error(m)
-		}
-	}
-	for _, err := range result.Errors {
-		t.Error(err)
+	said, err := helm.Command{Home: t.TempDir()}.Run(t.Context(), nil, "lint", "--strict", "CHART")
+	if err != nil || !strings.Contains(said, "icon is recommended") || strings.Count(said, "\n[") != 1 {
+		t.Errorf("%v:\n%s", err, said)
 	}
 }

@@ -7,16 +7,14 @@ import (
 
 	"github.com/go-logr/logr/testr"
 	"github.com/onsi/gomega"
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/kube"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/helm"
 )
 
 const name = "idalloc"
@@ -24,8 +22,14 @@ const name = "idalloc"
 // served is the controller's value with the namespaces that it serves.
 const served = "namespaces"
 
-// helm returns what an administrator's Helm works with, and a client.
-func helm(t *testing.T) (*action.Configuration, kubernetes.Interface) {
+// cluster is an API server, and Helm as its administrator runs it.
+type cluster struct {
+	kubernetes.Interface
+
+	command helm.Command
+}
+
+func start(t *testing.T) *cluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs an API server")
@@ -43,35 +47,36 @@ func helm(t *testing.T) (*action.Configuration, kubernetes.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags, cache := genericclioptions.NewConfigFlags(true), t.TempDir()
-	flags.KubeConfig, flags.CacheDir = &kubeconfig, &cache
-	config := action.NewConfiguration()
-	if err := config.Init(flags, metav1.NamespaceDefault, "secret"); err != nil {
-		t.Fatal(err)
-	}
 	client, err := kubernetes.NewForConfig(cp.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config, client
+	return &cluster{client, helm.Command{Kubeconfig: kubeconfig, Home: t.TempDir()}}
+}
+
+// helm runs the command, and does not wait for what it makes: no pod runs here.
+func (c *cluster) helm(t *testing.T, v values, args ...string) (string, error) {
+	t.Helper()
+	return c.command.Run(t.Context(), v, append(args, "--namespace", metav1.NamespaceDefault)...)
+}
+
+func (c *cluster) must(t *testing.T, v values, args ...string) string {
+	t.Helper()
+	said, err := c.helm(t, v, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
 }
 
 func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
-	config, client := helm(t)
+	client := start(t)
 	admission, roles := client.AdmissionregistrationV1(), client.RbacV1().ClusterRoles()
 
-	install := action.NewInstall(config)
-	install.ReleaseName, install.Namespace, install.WaitStrategy = name, metav1.NamespaceDefault, kube.HookOnlyStrategy
-	if _, err := install.RunWithContext(t.Context(), load(t), values{actions: []any{"Warn", "Audit"}}); err != nil {
-		t.Fatal(err)
-	}
+	client.must(t, values{actions: []any{"Warn", "Audit"}}, "install", name, "CHART")
 	expect(t, client, admissionv1.Warn, admissionv1.Audit)
 
-	upgrade := action.NewUpgrade(config)
-	upgrade.Namespace, upgrade.WaitStrategy = metav1.NamespaceDefault, kube.HookOnlyStrategy
-	if _, err := upgrade.RunWithContext(t.Context(), name, load(t), values{"aggregateToAdmin": false, inject: values{on: true}}); err != nil {
-		t.Fatal(err)
-	}
+	client.must(t, values{"aggregateToAdmin": false, inject: values{on: true}}, "upgrade", name, "CHART")
 	expect(t, client, admissionv1.Deny)
 	role, err := roles.Get(t.Context(), "idalloc-grant", metav1.GetOptions{})
 	if err != nil {
@@ -85,11 +90,7 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 		t.Error(err)
 	}
 
-	uninstall := action.NewUninstall(config)
-	uninstall.WaitStrategy = kube.HookOnlyStrategy
-	if _, err := uninstall.Run(name); err != nil {
-		t.Fatal(err)
-	}
+	client.must(t, nil, "uninstall", name)
 	_, policyErr := admission.ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
 	_, bindingErr := admission.ValidatingAdmissionPolicyBindings().Get(t.Context(), name, metav1.GetOptions{})
 	_, roleErr := roles.Get(t.Context(), "idalloc-grant", metav1.GetOptions{})
@@ -104,21 +105,9 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 
 // A pod that asks for an id never starts without one, although the chart that gave ids is gone.
 func TestTheRemovedChartLeavesWhatRefusesPodsWithoutAnID(t *testing.T) {
-	config, client := helm(t)
-	install := func(release string) error {
-		install := action.NewInstall(config)
-		install.ReleaseName, install.Namespace, install.WaitStrategy = release, metav1.NamespaceDefault, kube.HookOnlyStrategy
-		_, err := install.RunWithContext(t.Context(), load(t), nil)
-		return err
-	}
-	if err := install(name); err != nil {
-		t.Fatal(err)
-	}
-	uninstall := action.NewUninstall(config)
-	uninstall.WaitStrategy = kube.HookOnlyStrategy
-	if _, err := uninstall.Run(name); err != nil {
-		t.Fatal(err)
-	}
+	client := start(t)
+	client.must(t, nil, "install", name, "CHART")
+	client.must(t, nil, "uninstall", name)
 
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}} // nothing makes it here
 	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -142,17 +131,15 @@ func TestTheRemovedChartLeavesWhatRefusesPodsWithoutAnID(t *testing.T) {
 		t.Errorf("a pod that asks for no id: %v", err)
 	}
 
-	if err := install("other"); err == nil {
+	if _, err := client.helm(t, nil, "install", "other", "CHART"); err == nil {
 		t.Error("a release of another name took it over")
 	}
-	if err := install(name); err != nil {
-		t.Errorf("the same name: %v", err)
-	}
+	client.must(t, nil, "install", name, "CHART") // the same name
 }
 
 // Each tenant's policies complete the pods of its own namespace, once, and of no other.
 func TestTwoTenantsCompleteTheirOwnPods(t *testing.T) {
-	config, client := helm(t)
+	client := start(t)
 	o := metav1.CreateOptions{}
 	for _, space := range []string{"a", "b", "c"} {
 		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}, o); err != nil {
@@ -167,11 +154,7 @@ func TestTwoTenantsCompleteTheirOwnPods(t *testing.T) {
 		return values{"policies": values{on: false}, controller: values{served: []any{space}}, inject: values{on: true}}
 	}
 	for release, v := range map[string]values{name: {controller: values{on: false}}, "one": tenant("a"), "two": tenant("b")} {
-		install := action.NewInstall(config)
-		install.ReleaseName, install.Namespace, install.WaitStrategy = release, metav1.NamespaceDefault, kube.HookOnlyStrategy
-		if _, err := install.RunWithContext(t.Context(), load(t), v); err != nil {
-			t.Fatalf("release %s: %v", release, err)
-		}
+		client.must(t, v, "install", release, "CHART")
 	}
 	create := func(space, label, value string) (*corev1.Pod, error) {
 		return client.CoreV1().Pods(space).Create(t.Context(), &corev1.Pod{
@@ -208,11 +191,7 @@ func TestTwoTenantsCompleteTheirOwnPods(t *testing.T) {
 	once("b")
 	none("c", gate, sidecar)
 
-	uninstall := action.NewUninstall(config)
-	uninstall.WaitStrategy = kube.HookOnlyStrategy
-	if _, err := uninstall.Run("one"); err != nil {
-		t.Fatal(err)
-	}
+	client.must(t, nil, "uninstall", "one")
 	none("a", gate, sidecar)
 	once("b")
 }

@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/kube"
-	"helm.sh/helm/v4/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,24 +32,9 @@ spec:
 
 // OpenShift chooses a pod's user and refuses another one. Its admission acts before idalloc's, and again after it.
 func TestAllPodsPassRestrictedV2(t *testing.T) {
-	config, client := helm(t)
-	install := action.NewInstall(config)
-	install.ReleaseName, install.Namespace, install.WaitStrategy = name, metav1.NamespaceDefault, kube.HookOnlyStrategy
-	r, err := install.RunWithContext(t.Context(), load(t), values{inject: values{on: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	played, err := os.ReadFile("testdata/restricted-v2.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resources, err := config.KubeClient.Build(strings.NewReader(string(played)), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := config.KubeClient.Create(resources); err != nil {
-		t.Fatal(err)
-	}
+	client := start(t)
+	client.must(t, values{inject: values{on: true}}, "install", name, "CHART")
+	kubectl(t, "--kubeconfig", client.command.Kubeconfig, "create", "-f", "testdata/restricted-v2.yaml")
 	p := player{t: t, client: client}
 	p.until(p.pod(t, labelled), func(pod *corev1.Pod, err error) bool { return err == nil && len(pod.Spec.InitContainers) == 1 })
 	root := p.pod(t, labelled)
@@ -61,7 +43,7 @@ func TestAllPodsPassRestrictedV2(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "restricted-v2")
 	})
 
-	for from, text := range everything(t, r) {
+	for from, text := range everything(t, client) {
 		found := false
 		for _, o := range objects(t, []byte(text)) {
 			pod := podOf(t, o)
@@ -90,28 +72,16 @@ func TestAllPodsPassRestrictedV2(t *testing.T) {
 }
 
 // everything returns the manifests of all pods that the project ships, by where they are from.
-func everything(t *testing.T, chart release.Releaser) map[string]string {
+func everything(t *testing.T, client *cluster) map[string]string {
 	t.Helper()
-	a, err := release.NewAccessor(chart)
-	if err != nil {
-		t.Fatal(err)
-	}
 	page, err := os.ReadFile("../../docs/controller.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{
-		"the chart": a.Manifest(), "a pod with a sidecar": labelled, "an agent": strings.Replace(labelled, "{idalloc", "{idalloc.dev/assign: agent, idalloc", 1),
+		"the chart": client.must(t, nil, "get", "manifest", name), "helm test": client.must(t, nil, "get", "hooks", name),
+		"a pod with a sidecar": labelled, "an agent": strings.Replace(labelled, "{idalloc", "{idalloc.dev/assign: agent, idalloc", 1),
 		"the controller's page": regexp.MustCompile("(?s)```yaml\n(apiVersion: apps/v1.*?)```").FindStringSubmatch(string(page))[1],
-	}
-	for _, h := range a.Hooks() {
-		hook, err := release.NewHookAccessor(h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(hook.Manifest(), "kind: Pod\n") {
-			all["helm test"] = hook.Manifest()
-		}
 	}
 	component := filepath.Join(t.TempDir(), "component")
 	relative, err := filepath.Rel(component, mustAbs(t, "../../config/component"))
@@ -151,13 +121,18 @@ func everything(t *testing.T, chart release.Releaser) map[string]string {
 		folders = append(folders, filepath.Dir(file))
 	}
 	for _, folder := range folders {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", folder).CombinedOutput() //nolint:gosec // folders of the project
-		if err != nil {
-			t.Fatalf("%s: %v: %s", folder, err, out)
-		}
-		all[folder] = string(out)
+		all[folder] = kubectl(t, "kustomize", folder)
 	}
 	return all
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), args...).CombinedOutput() //nolint:gosec // files of the project
+	if err != nil {
+		t.Fatalf("kubectl %v: %v: %s", args, err, out)
+	}
+	return string(out)
 }
 
 func mustAbs(t *testing.T, path string) string {

@@ -188,7 +188,7 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		}
 		install(ctx, way)
 		completed(ctx, true)
-		Expect(tested()).To(And(ContainSubstring("mutating policy idalloc-assign: in force."),
+		Expect(tested(ctx)).To(And(ContainSubstring("mutating policy idalloc-assign: in force."),
 			ContainSubstring("mutating policy idalloc-inject: installed. the webhook "+hook+" does it")))
 		lives(ctx, example())
 	})
@@ -199,7 +199,7 @@ var _ = Describe("on this version of Kubernetes", Ordered, func() {
 		}
 		install(ctx, "auto")
 		completed(ctx, false)
-		Expect(tested()).To(And(ContainSubstring("mutating policy idalloc-assign: in force."), ContainSubstring("mutating policy idalloc-inject: installed.")))
+		Expect(tested(ctx)).To(And(ContainSubstring("mutating policy idalloc-assign: in force."), ContainSubstring("mutating policy idalloc-inject: installed.")))
 		lives(ctx, example())
 	})
 

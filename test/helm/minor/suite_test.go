@@ -2,7 +2,6 @@ package minor
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,16 +11,13 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/loader"
-	"helm.sh/helm/v4/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/specs"
 	"github.com/idalloc/idalloc/test/envtest/suite"
+	"github.com/idalloc/idalloc/test/helm"
 )
 
 const (
@@ -55,7 +51,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	version, err := env.Client.Discovery().ServerVersion()
 	Expect(err).NotTo(HaveOccurred())
-	server, port = version.GitVersion, freePort(ctx)
+	server = version.GitVersion
+	port, err = controlplane.FreePort(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	all, err := controlplane.Minors()
 	Expect(err).NotTo(HaveOccurred())
 	for _, m := range all {
@@ -66,38 +64,18 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(is.Version).NotTo(BeEmpty(), "hack/controlplane/minors lacks the version %s", server)
 })
 
-func freePort(ctx context.Context) int32 {
-	GinkgoHelper()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	address, ok := l.Addr().(*net.TCPAddr)
-	Expect(ok).To(BeTrue())
-	Expect(l.Close()).To(Succeed())
-	return int32(address.Port) //nolint:gosec // a port
-}
-
 const name = "idalloc"
 
-// helm returns what an administrator's Helm works with.
-func helm() *action.Configuration {
-	GinkgoHelper()
-	flags, cache, space := genericclioptions.NewConfigFlags(true), GinkgoT().TempDir(), release
-	flags.KubeConfig, flags.CacheDir, flags.Namespace = &admin, &cache, &space
-	config := action.NewConfiguration()
-	Expect(config.Init(flags, release, "secret")).To(Succeed())
-	return config
-}
+// asAdmin is what an administrator's Helm works with.
+func asAdmin() helm.Command { return helm.Command{Kubeconfig: admin, Home: GinkgoT().TempDir()} }
 
 // tested is "helm test". It returns what its pod prints.
-func tested() string {
+func tested(ctx context.Context) string {
 	GinkgoHelper()
-	test := action.NewReleaseTesting(helm())
-	test.Namespace, test.Timeout = release, time.Minute
 	path := env.Node.Logs(release, name+"-check", "check")
 	before, _ := os.ReadFile(path) //nolint:gosec // below the node's directory
-	_, shutdown, err := test.Run(name)
-	after, unread := os.ReadFile(path) //nolint:gosec // below the node's directory
-	Expect(shutdown()).To(Succeed())
+	_, err := asAdmin().Run(ctx, nil, "test", name, "--namespace", release, "--timeout", "1m")
+	after, unread := os.ReadFile(path)                       //nolint:gosec // below the node's directory
 	log := strings.TrimPrefix(string(after), string(before)) // pods of one name share the file
 	Expect(err).NotTo(HaveOccurred(), "%s", log)
 	Expect(unread).NotTo(HaveOccurred())
@@ -108,10 +86,7 @@ func tested() string {
 // is what each of its ports has on a cluster.
 func install(ctx context.Context, admission string) {
 	GinkgoHelper()
-	config := helm()
-	chart, err := loader.Load("../../../charts/idalloc")
-	Expect(err).NotTo(HaveOccurred())
-	values := map[string]any{
+	values := helm.Values{
 		"admission": admission,
 		"inject":    map[string]any{"enabled": true},
 		"controller": map[string]any{
@@ -123,17 +98,8 @@ func install(ctx context.Context, admission string) {
 			},
 		},
 	}
-	if all, err := config.Releases.History(name); err == nil && len(all) > 0 {
-		upgrade := action.NewUpgrade(config)
-		upgrade.Namespace, upgrade.WaitStrategy = release, kube.HookOnlyStrategy
-		_, err = upgrade.RunWithContext(ctx, name, chart, values)
-		Expect(err).NotTo(HaveOccurred())
-	} else {
-		install := action.NewInstall(config)
-		install.ReleaseName, install.Namespace, install.WaitStrategy = name, release, kube.HookOnlyStrategy
-		_, err = install.RunWithContext(ctx, chart, values)
-		Expect(err).NotTo(HaveOccurred())
-	}
+	_, err := asAdmin().Run(ctx, values, "upgrade", "--install", name, "CHART", "--namespace", release)
+	Expect(err).NotTo(HaveOccurred())
 	Eventually(func(g Gomega, ctx context.Context) {
 		d, err := env.Client.AppsV1().Deployments(release).Get(ctx, "idalloc-controller", metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
