@@ -227,10 +227,6 @@ bench-groups: ## Measure how long partitions rest when pods, members of Kafka gr
 bench-policy: ## Measure what the admission policy costs, a minute.
 	go -C $(POLICY) run .
 
-.PHONY: bench-brokers
-bench-brokers: ## Measure how fast consumers empty the queues of a RabbitMQ while they come and go: a quarter of an hour.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench Drain -benchtime 1x -timeout 3h .
-
 .PHONY: bench-faults
 bench-faults: ## Break consumers of a RabbitMQ in all ways, with each strategy, and print the table: five minutes.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench Faults -benchtime 1x -timeout 1h .
@@ -242,10 +238,6 @@ bench-controller: ## Measure how long gated pods wait for their ids beside two p
 	  go -C test/bench run ./controller -rounds 1 -floor=false -changes 1m && \
 	  go -C test/bench run ./controller -pods 5000 -owners 50 -rounds 1 -statefulsets && \
 	  go -C test/bench run ./controller -pods 10000 -owners 100 -rounds 1 -floor=false -rest 1m
-
-.PHONY: bench-autoscaler
-bench-autoscaler: ## Compare pods that idalloc-autoscaler scales with pods that are counted by the total load, on the cluster of KUBECONFIG, a quarter of an hour.
-	hack/e2e autoscaler -unhurried
 
 ##@ Check
 

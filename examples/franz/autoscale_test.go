@@ -223,7 +223,7 @@ func (b *bench) judge(sent map[string]int, topics ...string) {
 		}
 		sent = named
 	}
-	judge(b.ctx, b.t, b.probe, sent)
+	example.Judge(b.ctx, b.t, b.probe, sent)
 	for _, topic := range topics {
 		committed(b.ctx, b.t, kadm.NewClient(b.producer), topic)
 	}
@@ -245,32 +245,6 @@ func byHand(ctx context.Context, w *example.Workload) error {
 		}
 	}
 	return nil
-}
-
-// judge waits until all that was sent is processed, and judges what the consumers wrote down.
-func judge(ctx context.Context, t *testing.T, probe string, sent map[string]int) {
-	t.Helper()
-	var byOrder map[string][]example.Processed
-	until(ctx, t, "every record is processed", func() (done bool, err error) {
-		byOrder, err = example.ReadProcessed(probe)
-		return example.Missing(sent, byOrder) == 0, err
-	})
-	wrong, repeats := example.Disorder(byOrder)
-	for _, sentence := range wrong[:min(len(wrong), 10)] {
-		t.Error(sentence)
-	}
-	records, err := overlap.Read(probe)
-	must(t, err)
-	report, err := overlap.Check(records)
-	if err != nil {
-		t.Error(err)
-	}
-	absence, moves := example.Absence(records)
-	events := 0
-	for _, last := range sent {
-		events += last
-	}
-	t.Logf("%d records of %d orders, %d processed again, %d moves, %s without a consumer, all together\n%v", events, len(sent), repeats, moves, absence, report)
 }
 
 // committed waits until every offset of a topic is committed up to the end.

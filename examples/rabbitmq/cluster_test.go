@@ -149,16 +149,17 @@ func (c *cluster) consumes(d *appsv1.Deployment, w *way, url string, annotations
 }
 
 // scales has a Deployment of autoscaler/config read the loads of queues from a broker.
-func (c *cluster) scales(d *appsv1.Deployment, w *way, broker *example.Server, pace pace) error {
+func (c *cluster) scales(d *appsv1.Deployment, w *way, broker *example.Server) error {
 	management, err := broker.Said("management")
 	pod := &d.Spec.Template.Spec
 	pod.SecurityContext.RunAsUser = new(user)
 	container := &pod.Containers[0]
 	container.Image, container.ImagePullPolicy = c.autoscaler, corev1.PullNever
-	container.Args = append([]string{
+	container.Args = []string{
 		"run", "deployment/" + example.Scaled, fmt.Sprintf("--capacity=%d", capacity), fmt.Sprintf("--min-replicas=%d", fewest), "--max-replicas=20",
 		"--source=rabbitmq", "--source-url=" + management, "--rabbitmq-prefix=" + w.queues.Name + "-P", "--log-format=console",
-	}, pace.flags()...)
+		"--period=500ms", "--window=15s", "--every=2s", "--after-up=5s", "--after-down=5s",
+	}
 	return err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
+	"github.com/idalloc/idalloc/test/envtest/suite"
 	"github.com/idalloc/idalloc/test/measure"
 	"github.com/idalloc/idalloc/test/overlap"
 )
@@ -76,31 +78,43 @@ func (f fault) victims() []int {
 
 // BenchmarkFaults breaks consumers in all ways, with all strategies side by side.
 func BenchmarkFaults(b *testing.B) {
-	bench := newBench(b)
+	broker, err := example.StartServer(b.Context(), "rabbitmq")
+	must(b, err)
+	b.Cleanup(func() { must(b, broker.Stop()) })
+	s := newSuite(b.Context(), b)
 	var table strings.Builder
-	table.WriteString("| fault | strategy | worst balance degree | stickiness out, back | balanced after, out and back | longest rest of a queue | lost | twice | out of order |\n" +
+	table.WriteString("\n| fault | strategy | worst balance degree | stickiness out, back | balanced after, out and back | longest rest of a queue | lost | twice | out of order |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, f := range faults() {
 		b.Run(f.name, func(b *testing.B) {
 			for b.Loop() {
-				for _, row := range bench.faulty(b, f) {
+				for _, row := range f.play(b, s, broker.URL) {
 					table.WriteString(row)
 				}
 			}
 		})
 	}
-	show(b, &table)
+	_, err = os.Stdout.WriteString(table.String())
+	must(b, err)
 }
 
-// faulty plays one fault with each strategy, and returns their rows.
-func (n *bench) faulty(b *testing.B, f fault) []string {
+// entry is a strategy with a workload.
+type entry struct {
+	*way
+
+	strategy string
+}
+
+// play plays one fault with each strategy, and returns their rows.
+func (f fault) play(b *testing.B, s *suite.Suite, url string) []string {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), bounded)
 	defer cancel()
 	strategies := []string{placement.NameSticky, placement.NameEven, placement.NameRange, placement.NamePrimary}
 	all := make([]*entry, 0, len(strategies))
 	for _, strategy := range strategies {
-		e := n.enter(b, contender{strategy, roleConsumer, strategy}, faultQueues, true)
+		annotations := map[string]string{example.KeyStrategy: strategy, example.KeyFailoverAfter: benchFailover}
+		e := &entry{newWay(b.Context(), b, s, url, faultQueues, false, example.Spec{Name: "bench", Annotations: annotations}), strategy}
 		must(b, e.Scale(ctx, faultConsumers))
 		e.load = newLoad(ctx, b, e.producer, faultLoad)
 		all = append(all, e)
@@ -164,7 +178,7 @@ func (e *entry) suffers(ctx context.Context, f fault) (string, error) {
 			}
 		}
 	}
-	return fmt.Sprintf("| %s | %s | %.2f | %.2f, %.2f | %s, %.1f s | %.1f s | %d | %d | %d |\n", f.name, e.name, <-worst,
+	return fmt.Sprintf("| %s | %s | %.2f | %.2f, %.2f | %s, %.1f s | %.1f s | %d | %d | %d |\n", f.name, e.strategy, <-worst,
 		measure.StickinessOfAll(before, during, faultQueues), measure.StickinessOfAll(during, after, faultQueues), out, back.Seconds(), rest.Seconds(), lost, twice, wrong), err
 }
 
@@ -258,6 +272,20 @@ func (w *way) abandoned(ctx context.Context, queues placement.Set) error {
 		}
 		return true, nil
 	})
+}
+
+// byQueue returns the events that were processed, by queue, each queue's by time.
+func (w *way) byQueue() (map[int][]example.Processed, error) {
+	byOrder, err := example.ReadProcessed(w.probe)
+	byQueue := map[int][]example.Processed{}
+	for order, events := range byOrder {
+		queue := Partition(order, w.partitions)
+		byQueue[queue] = append(byQueue[queue], events...)
+	}
+	for _, events := range byQueue {
+		slices.SortFunc(events, func(a, b example.Processed) int { return cmp.Compare(a.Begin, b.Begin) })
+	}
+	return byQueue, err
 }
 
 // worked waits until an event of every queue was begun after a time of overlap.Now, by so many consumers, 0 for any number.

@@ -18,13 +18,12 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// roleEnv makes this test binary play a consumer that writes down what it does, in the directory that probeEnv names. quietEnv has it leave
-// out the events, and slowEnv says how many events the pod processes in a second at most.
+// roleEnv makes this test binary play a consumer that writes down what it does, in the directory that probeEnv names. slowEnv
+// says how many events the pod processes in a second at most.
 const (
 	roleEnv      = "ORDERS_ROLE"
 	roleConsumer = "consumer"
 	probeEnv     = "PROBE_DIR"
-	quietEnv     = "ORDERS_QUIET"
 	slowEnv      = "ORDERS_A_SECOND"
 )
 
@@ -47,9 +46,6 @@ func playConsumer(log *slog.Logger) error {
 		return err
 	}
 	handle := recording(r)
-	if os.Getenv(quietEnv) == "true" {
-		handle = func(context.Context, idalloc.Partition, amqp.Delivery) error { return nil }
-	}
 	if n, err := strconv.Atoi(os.Getenv(slowEnv)); err == nil {
 		tick := time.NewTicker(time.Second / time.Duration(n))
 		defer tick.Stop()
@@ -64,9 +60,6 @@ func playConsumer(log *slog.Logger) error {
 		return err
 	}
 	defer c.Close()
-	if os.Getenv(roleEnv) != roleConsumer {
-		return errors.Join(subscribe(ctx, r.Work(c.Work)), r.Close())
-	}
 	o := options(log)
 	o.Config = config
 	if address := os.Getenv("HTTP_ADDRESS"); address != "" { // else pods are processes of one machine, and share its ports

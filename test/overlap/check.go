@@ -40,17 +40,17 @@ type Pod struct {
 	LongestGap time.Duration
 }
 
-// run is a series of samples of one pod with the same id and token. It showed the id for sure from
-// start to end. A single sample has end before start; it is inside another run only as a whole, which
+// Run is a series of samples of one pod with the same id and token. It showed the id for sure from
+// Start to End. A single sample has End before Start; it is inside another run only as a whole, which
 // is what intersects then asks.
-type run struct {
-	pod        string
-	id         int
-	token      int64
-	start, end int64
+type Run struct {
+	Pod        string // Record.Holder
+	ID         int
+	Token      int64
+	Start, End int64
 }
 
-func (a run) intersects(b run) bool { return a.start <= b.end && b.start <= a.end }
+func (a Run) intersects(b Run) bool { return a.Start <= b.End && b.Start <= a.End }
 
 // Check compares the records of all pods. The records of one pod must be in their order. The error
 // says that the records cannot be used or lists violations; the report is complete in the second case.
@@ -60,7 +60,7 @@ func Check(records []Record) (Report, error) {
 	for _, r := range records {
 		byPod[r.Holder()] = append(byPod[r.Holder()], r)
 	}
-	byID := map[int][]run{}
+	byID := map[int][]Run{}
 	for name, own := range byPod {
 		pod, err := quality(own)
 		if err != nil {
@@ -68,15 +68,15 @@ func Check(records []Record) (Report, error) {
 		}
 		report.Pods[name] = pod
 		report.Violations = append(report.Violations, outOfRange(own)...)
-		for _, r := range runs(own) {
-			byID[r.id] = append(byID[r.id], r)
-		}
+	}
+	for _, r := range Runs(records) {
+		byID[r.ID] = append(byID[r.ID], r)
 	}
 	if len(byID) == 0 {
 		return report, ErrNoSamples
 	}
 	for id, history := range byID {
-		slices.SortFunc(history, func(a, b run) int { return cmp.Or(cmp.Compare(a.start, b.start), strings.Compare(a.pod, b.pod)) })
+		slices.SortFunc(history, func(a, b Run) int { return cmp.Or(cmp.Compare(a.Start, b.Start), strings.Compare(a.Pod, b.Pod)) })
 		report.Slots[id] = slot(history)
 		report.Violations = append(report.Violations, compare(history)...)
 	}
@@ -119,62 +119,62 @@ func outOfRange(own []Record) []string {
 	return bad
 }
 
-// runs cuts the records of one pod into series. A change of the token ends one, because the pod may
-// have lost the id and got it back between two samples.
-func runs(own []Record) []run {
-	var all []run
-	open := false
-	for _, r := range own {
-		if r.ID == None {
-			open = false
-			continue
+// Runs cuts records into series, in the order of their first samples. The records of one pod must be in their order. A change of the
+// token ends one, because the pod may have lost the id and got it back between two samples.
+func Runs(records []Record) []Run {
+	var all []Run
+	open := map[string]int{} // of each pod, where its run is
+	for _, r := range records {
+		i, is := open[r.Holder()]
+		switch {
+		case r.ID == None:
+			delete(open, r.Holder())
+		case is && all[i].ID == r.ID && all[i].Token == r.Token:
+			all[i].End = r.Before
+		default:
+			open[r.Holder()] = len(all)
+			all = append(all, Run{Pod: r.Holder(), ID: r.ID, Token: r.Token, Start: r.After, End: r.Before})
 		}
-		if last := len(all) - 1; open && all[last].id == r.ID && all[last].token == r.Token {
-			all[last].end = r.Before
-			continue
-		}
-		open = true
-		all = append(all, run{pod: r.Holder(), id: r.ID, token: r.Token, start: r.After, end: r.Before})
 	}
 	return all
 }
 
 // compare looks for two pods that showed the id at once, and for tokens that do not grow. history is
 // sorted by start.
-func compare(history []run) []string {
+func compare(history []Run) []string {
 	var bad []string
 	for i, later := range history {
 		for _, earlier := range history[:i] {
-			if earlier.pod == later.pod {
-				if later.token < earlier.token {
-					bad = append(bad, fmt.Sprintf("id %d: the token of %s fell from %d to %d", later.id, later.pod, earlier.token, later.token))
+			if earlier.Pod == later.Pod {
+				if later.Token < earlier.Token {
+					bad = append(bad, fmt.Sprintf("id %d: the token of %s fell from %d to %d", later.ID, later.Pod, earlier.Token, later.Token))
 				}
 				continue
 			}
 			if earlier.intersects(later) {
-				from, to := max(earlier.start, later.start), min(earlier.end, later.end)
+				from, to := max(earlier.Start, later.Start), min(earlier.End, later.End)
 				bad = append(bad, fmt.Sprintf("id %d: %s (token %d) and %s (token %d) both showed it for at least %s from %d ns on",
-					later.id, earlier.pod, earlier.token, later.pod, later.token, time.Duration(max(0, to-from)), from))
+					later.ID, earlier.Pod, earlier.Token, later.Pod, later.Token, time.Duration(max(0, to-from)), from))
 			}
-			if later.token <= earlier.token {
+			if later.Token <= earlier.Token {
 				bad = append(bad, fmt.Sprintf("id %d: %s has token %d after %s had %d; a later holder needs a higher one",
-					later.id, later.pod, later.token, earlier.pod, earlier.token))
+					later.ID, later.Pod, later.Token, earlier.Pod, earlier.Token))
 			}
 		}
 	}
 	return bad
 }
 
-func slot(history []run) Slot {
+func slot(history []Run) Slot {
 	var s Slot
 	var gaps []time.Duration
 	for i, r := range history {
-		if i > 0 && history[i-1].pod == r.pod {
+		if i > 0 && history[i-1].Pod == r.Pod {
 			continue
 		}
-		s.Holders = append(s.Holders, r.pod)
+		s.Holders = append(s.Holders, r.Pod)
 		if i > 0 {
-			gaps = append(gaps, time.Duration(max(0, r.start-history[i-1].end)))
+			gaps = append(gaps, time.Duration(max(0, r.Start-history[i-1].End)))
 		}
 	}
 	if len(gaps) > 0 {

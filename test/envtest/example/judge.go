@@ -2,11 +2,14 @@ package example
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/test/overlap"
 )
@@ -48,68 +51,54 @@ func Disorder(byOrder map[string][]Processed) (wrong []string, repeats int) {
 	return wrong, repeats
 }
 
+// Judge waits until all that was sent is processed, and judges what the consumers wrote down in a directory.
+func Judge(ctx context.Context, tb testing.TB, dir string, sent map[string]int) {
+	tb.Helper()
+	var byOrder map[string][]Processed
+	err := wait.PollUntilContextCancel(ctx, look, true, func(context.Context) (done bool, err error) {
+		byOrder, err = ReadProcessed(dir)
+		return Missing(sent, byOrder) == 0, err
+	})
+	if err != nil {
+		tb.Fatalf("every event is processed: %v", err)
+	}
+	wrong, repeats := Disorder(byOrder)
+	for _, sentence := range wrong[:min(len(wrong), 10)] {
+		tb.Error(sentence)
+	}
+	records, err := overlap.Read(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	report, err := overlap.Check(records)
+	if err != nil {
+		tb.Error(err)
+	}
+	absence, moves := Absence(records)
+	events := 0
+	for _, last := range sent {
+		events += last
+	}
+	tb.Logf("%d events of %d orders, %d processed again, %d moves, %s without a consumer, all together\n%v", events, len(sent), repeats, moves, absence, report)
+}
+
 // Absence returns for how long all partitions together were idle, between the first and the last time that a pod worked on each, and how often a
 // partition went from one pod to another.
 func Absence(records []overlap.Record) (total time.Duration, moves int) {
-	for _, g := range Gaps(records) {
-		total += time.Duration(g.To - g.From)
-		if g.Moved {
-			moves++
+	byPartition := map[int][]overlap.Run{}
+	for _, r := range overlap.Runs(records) {
+		byPartition[r.ID] = append(byPartition[r.ID], r)
+	}
+	for _, all := range byPartition {
+		slices.SortFunc(all, func(a, b overlap.Run) int { return cmp.Compare(a.Start, b.Start) })
+		end := all[0].End
+		for i, r := range all[1:] {
+			total += time.Duration(max(0, r.Start-end))
+			if r.Pod != all[i].Pod { // each log is of one pod and one partition
+				moves++
+			}
+			end = max(end, r.End)
 		}
 	}
 	return total, moves
-}
-
-// Gap is a time, by overlap.Now, in which no pod worked on a partition, between two pods or two pieces of work of one pod. It is empty if
-// the next one began at once.
-type Gap struct {
-	Partition int
-	From, To  int64
-	// Moved: another pod worked on it afterwards.
-	Moved bool
-}
-
-// Gaps returns the gaps between the first and the last time at which each partition was worked on.
-func Gaps(records []overlap.Record) []Gap {
-	var gaps []Gap
-	byPartition := map[int][]span{}
-	for _, s := range spans(records) {
-		byPartition[s.partition] = append(byPartition[s.partition], s)
-	}
-	for partition, all := range byPartition {
-		slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-		end := all[0].to
-		for i, s := range all[1:] {
-			gaps = append(gaps, Gap{Partition: partition, From: min(end, s.from), To: s.from, Moved: s.pod != all[i].pod})
-			end = max(end, s.to)
-		}
-	}
-	return gaps
-}
-
-// span is a time in which one pod worked on a partition.
-type span struct {
-	partition int
-	pod       string
-	token     int64
-	from, to  int64
-}
-
-// spans returns the times in which partitions were worked on. The records of one log must be in their order.
-func spans(records []overlap.Record) []span {
-	var all []span
-	open := map[string]int{} // by log, where its span is
-	for _, r := range records {
-		i, is := open[r.Holder()]
-		switch {
-		case r.ID == overlap.None:
-			delete(open, r.Holder())
-		case is && all[i].token == r.Token:
-			all[i].to = r.Before
-		default:
-			open[r.Holder()] = len(all)
-			all = append(all, span{partition: r.ID, pod: strings.TrimSuffix(r.Pod, fmt.Sprintf(".%d", r.ID)) + r.UID, token: r.Token, from: r.After, to: r.Before})
-		}
-	}
-	return all
 }

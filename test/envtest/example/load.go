@@ -15,7 +15,6 @@ const Orders = 100
 // Load sends events until it is stopped: of all orders in turn, the events of each in their order.
 type Load struct {
 	perSecond atomic.Uint64 // the bits of a float64
-	total     atomic.Int64
 	cancel    context.CancelFunc
 	done      sync.WaitGroup
 	sent      map[string]int
@@ -53,7 +52,6 @@ func (l *Load) run(ctx, sending context.Context, send func(context.Context, []Ev
 		if err := send(ctx, events); err != nil {
 			return err
 		}
-		l.total.Add(int64(len(events)))
 		select {
 		case <-tick.C:
 		case <-sending.Done():
@@ -61,9 +59,6 @@ func (l *Load) run(ctx, sending context.Context, send func(context.Context, []Ev
 	}
 	return nil
 }
-
-// Total returns how many events the broker has, up to now.
-func (l *Load) Total() int64 { return l.total.Load() }
 
 // Stop returns how many events of each order were sent.
 func (l *Load) Stop() (sent map[string]int, err error) {

@@ -47,7 +47,6 @@ type Workload struct {
 	suite     *suite.Suite
 	namespace *suite.Namespace
 	strategy  string
-	ordinals  bool // it is a StatefulSet
 }
 
 // Spec says what a Workload runs.
@@ -60,8 +59,6 @@ type Spec struct {
 	// Command is what each pod runs. The environment has POD_NAME, POD_NAMESPACE, POD_UID and KUBECONFIG besides Env.
 	Command []string
 	Env     map[string]string
-	// StatefulSet makes it a StatefulSet without partitions.
-	StatefulSet bool
 }
 
 // NewWorkload creates a Deployment.
@@ -71,10 +68,6 @@ func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace
 		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
 	}
 	w := &Workload{Name: spec.Name, suite: s, namespace: namespace, strategy: cmp.Or(spec.Annotations[KeyStrategy], placement.DefaultName)}
-	if spec.StatefulSet {
-		w.ordinals = true
-		return w, namespace.Create(ctx, suite.StatefulSet(spec.Name, spec.Replicas, suite.PodSpec(c)))
-	}
 	deployment := suite.Deployment(spec.Name, spec.Replicas, suite.PodSpec(c))
 	deployment.Annotations = spec.Annotations
 	return w, namespace.Create(ctx, deployment)
@@ -82,11 +75,7 @@ func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace
 
 // Scale sets the replicas.
 func (w *Workload) Scale(ctx context.Context, replicas int32) error {
-	kind := kinds.Deployment
-	if w.ordinals {
-		kind = kinds.StatefulSet
-	}
-	return w.namespace.Scale(ctx, kind, w.Name, replicas)
+	return w.namespace.Scale(ctx, kinds.Deployment, w.Name, replicas)
 }
 
 // Replicas returns how many pods the workload asks for.
