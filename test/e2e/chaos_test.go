@@ -25,10 +25,10 @@ import (
 
 // The flags of hack/chaos; without a duration there is no chaos.
 var (
-	chaosDuration = flag.Duration("chaos.duration", 0, "how long to break things; 0: not at all")                                     //nolint:gochecknoglobals // a flag
-	chaosSeed     = flag.Uint64("chaos.seed", 1, "the same seed draws the same faults")                                               //nolint:gochecknoglobals // a flag
-	chaosFaults   = flag.String("chaos.faults", "", "a regular expression of the kinds of faults to draw; empty: all")                //nolint:gochecknoglobals // a flag
-	chaosRun      = flag.String("chaos.run", "", "the directory, empty or not there yet, that gets the logs and the page of the run") //nolint:gochecknoglobals // a flag
+	chaosDuration = flag.Duration("chaos.duration", 0, "how long to break things; 0: not at all")                         //nolint:gochecknoglobals // a flag
+	chaosSeed     = flag.Uint64("chaos.seed", 1, "the same seed draws the same faults")                                   //nolint:gochecknoglobals // a flag
+	chaosFaults   = flag.String("chaos.faults", "", "a regular expression of the kinds of faults to draw; empty: all")    //nolint:gochecknoglobals // a flag
+	chaosRun      = flag.String("chaos.run", "", "the directory, empty or not there yet, that gets the logs and run.txt") //nolint:gochecknoglobals // a flag
 )
 
 const (
@@ -100,7 +100,7 @@ var _ = Describe("Chaos", Label("chaos"), Serial, func() {
 	It("leaves every id with one holder at a time, and settles", func(ctx SpecContext) {
 		c := newChaos(ctx)
 		summary := history.Summary{
-			Title: fmt.Sprintf("Chaos on a real cluster for %s", *chaosDuration), Seed: strconv.FormatUint(*chaosSeed, 10), Histories: int64(len(c.workloads)),
+			Title: fmt.Sprintf("Chaos on a real cluster for %s", *chaosDuration),
 			Notes: []string{fmt.Sprintf("Repeat it with: CHAOS_DURATION=%s CHAOS_SEED=%d hack/chaos", *chaosDuration, *chaosSeed)},
 		}
 		DeferCleanup(func() {

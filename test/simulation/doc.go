@@ -15,7 +15,7 @@
 //	overlay  the build of the simulator
 //
 // This package plays histories (run.go), in several programs at once (driver.go). It leaves out faults for as long as the
-// history still breaks a promise, makes pages of histories (report.go), and hunts mutants (mutants.go).
+// history still breaks a promise, and hunts mutants (mutants.go).
 //
 // # What is real
 //

@@ -18,10 +18,8 @@ type Result struct {
 	Steps int    `json:"steps"`
 	Lines int    `json:"lines"`
 	// Sum is that of every line of the history.
-	Sum     uint64        `json:"sum"`
-	Virtual time.Duration `json:"virtual"`
-	// Healed is when the faults ended.
-	Healed     time.Duration `json:"healed"`
+	Sum        uint64        `json:"sum"`
+	Virtual    time.Duration `json:"virtual"`
 	Violations []string      `json:"violations"`
 	// Conform is how many steps of test/proof the history has.
 	Conform int            `json:"conform"`
@@ -44,19 +42,14 @@ const (
 	resting = 3 * time.Minute
 )
 
-// Play runs one history of peers, as Suite.Controlled does.
-func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
-	return new(Suite).Controlled(seed, names, keep, trace, chronicle)
-}
-
 // Controlled runs one history in a bubble of testing/synctest, with controllers if the suite has them. names selects kinds or families of
 // faults; keep, if it is not nil, leaves out those of the drawn faults for which it is false. The history goes to
-// trace and what a page of it needs to chronicle, if they are not nil.
-func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
+// trace, if it is not nil.
+func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, trace io.Writer) Result {
 	d := dice.Derive(seed, "world")
 	time.Sleep(d.Span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
 	p := s.draw(d)
-	h := newPlaying(seed, p, trace, chronicle)
+	h := newPlaying(seed, p, trace)
 	h.world.Controller, h.world.Policies = s.Controller, s.Policies
 	var list []faults.Fault
 	for i, f := range faults.Draw(seed, p, names) {
@@ -86,7 +79,7 @@ func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, t
 	w.ShutDown()
 	result := Result{
 		Seed: seed, Steps: w.Steps, Lines: w.Lines, Virtual: w.Now(), Faults: w.Faults, List: list,
-		Sum: w.Sum(), Command: s.Command, Names: names, Healed: faulty + p.After, About: about, Conform: h.proof.Steps(),
+		Sum: w.Sum(), Command: s.Command, Names: names, About: about, Conform: h.proof.Steps(),
 	}
 	if s.proof {
 		for _, v := range h.proof.Only() {
@@ -110,12 +103,9 @@ type playing struct {
 	proof *checks.Conformance
 }
 
-func newPlaying(seed uint64, p profile.Profile, trace io.Writer, chronicle *Chronicle) playing {
+func newPlaying(seed uint64, p profile.Profile, trace io.Writer) playing {
 	w := world.New(seed, p)
 	w.Trace = trace
-	if chronicle != nil {
-		w.Onlook = func() { chronicle.look(w) }
-	}
 	judge := checks.New(w)
 	return playing{world: w, judge: judge, proof: checks.NewConformance(judge)}
 }

@@ -35,12 +35,12 @@ type Suite struct {
 	// Policies judge what is written. Without them every write is permitted.
 	Policies world.Policies
 
-	seed, first, stride                             uint64
-	seeds, workers, mutantSeeds                     int
-	minutes                                         float64
-	faults, profile, only, history, report, results string
-	mutants                                         string
-	exact, catch, shrink, hints, proof              bool
+	seed, first, stride                     uint64
+	seeds, workers, mutantSeeds             int
+	minutes                                 float64
+	faults, profile, only, history, results string
+	mutants                                 string
+	exact, catch, shrink, hints, proof      bool
 }
 
 // Bind adds the flags.
@@ -54,7 +54,6 @@ func (s *Suite) Bind(f *flag.FlagSet) {
 	f.StringVar(&s.profile, "profile", "", "play only seeds that are strict, default or linked, or of a resource: words separated by commas")
 	f.StringVar(&s.only, "only", "", "with -seed: of the drawn faults only these, by index")
 	f.StringVar(&s.history, "history", "", "with -seed: write the history into this file (a whole path); the faults are not shrunk")
-	f.StringVar(&s.report, "report", "", "with -seed: write the history's page into this empty directory (a whole path); the faults are not shrunk")
 	f.BoolVar(&s.exact, "exact", !raceEnabled, "play in programs that are built with an overlay of Go's runtime, so that a seed gives one history")
 	f.IntVar(&s.workers, "workers", 0, "how many programs play at once; 0 is one for each processor")
 	f.StringVar(&s.results, "results", "", "write a line of JSON per seed into this file")
@@ -84,8 +83,8 @@ func (s *Suite) names() []string {
 // Simulation plays seeds and fails at the first promise that was broken, with the seed that shows it again.
 func (s *Suite) Simulation(t *testing.T) {
 	t.Helper()
-	if s.seed == 0 && s.history+s.report != "" {
-		t.Fatal("-history and -report need -seed")
+	if s.seed == 0 && s.history != "" {
+		t.Fatal("-history needs -seed")
 	}
 	if !s.exact {
 		s.playHere(t, s.defaultSeeds())
@@ -98,7 +97,7 @@ func (s *Suite) Simulation(t *testing.T) {
 	total, err := playOutside(t.Context(), program, options{
 		seeds: s.defaultSeeds(), first: s.first, seed: s.seed, minutes: s.minutes, workers: cmp.Or(s.workers, runtime.GOMAXPROCS(0)),
 		pass: []string{
-			"-faults=" + s.faults, "-profile=" + s.profile, "-only=" + s.only, "-history=" + s.history, "-report=" + s.report, "-shrink=" + strconv.FormatBool(s.shrink),
+			"-faults=" + s.faults, "-profile=" + s.profile, "-only=" + s.only, "-history=" + s.history, "-shrink=" + strconv.FormatBool(s.shrink),
 			"-proof=" + strconv.FormatBool(s.proof),
 		},
 		failed: func(r Result) { t.Error(r.failure()) }, progress: func(so string) { t.Log(so) },
@@ -185,7 +184,7 @@ func (s *Suite) playHere(t *testing.T, seeds int) {
 			}
 		}
 		r := s.playOne(t, seed, s.keeps())
-		if len(r.Violations) > 0 && s.only+s.history+s.report == "" && !s.catch && s.shrink {
+		if len(r.Violations) > 0 && s.only+s.history == "" && !s.catch && s.shrink {
 			r = s.shrunk(t, r)
 		}
 		total.add(r)
@@ -221,7 +220,7 @@ func collectGarbage() {
 func (s *Suite) warmUp(t *testing.T) {
 	t.Helper()
 	for seed := range uint64(3) {
-		synctest.Test(t, func(*testing.T) { s.Controlled(seed+1, nil, nil, nil, nil) })
+		synctest.Test(t, func(*testing.T) { s.Controlled(seed+1, nil, nil, nil) })
 	}
 }
 
@@ -240,7 +239,7 @@ func (s *Suite) keeps() func(int) bool {
 	return func(i int) bool { return slices.Contains(words, strconv.Itoa(i)) }
 }
 
-// playOne plays a seed, and writes what -history and -report ask for when it is over: a write to a disk may take a
+// playOne plays a seed, and writes what -history asks for when it is over: a write to a disk may take a
 // while, and would let others go first.
 func (s *Suite) playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 	t.Helper()
@@ -249,10 +248,6 @@ func (s *Suite) playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 	if s.history != "" {
 		trace = &bytes.Buffer{}
 		lines = trace
-	}
-	var chronicle *Chronicle
-	if s.report != "" {
-		chronicle = &Chronicle{}
 	}
 	var r Result
 	synctest.Test(t, func(*testing.T) {
@@ -263,15 +258,10 @@ func (s *Suite) playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 				}
 			}
 		}()
-		r = s.Controlled(seed, s.names(), keep, lines, chronicle)
+		r = s.Controlled(seed, s.names(), keep, lines)
 	})
 	if keep != nil {
 		r.Kept = s.onlyThese()
-	}
-	if chronicle != nil {
-		if err := chronicle.Write(s.report, r); err != nil {
-			t.Error(err)
-		}
 	}
 	return r
 }

@@ -32,8 +32,6 @@ type World struct {
 	// Clings is the chance that a fault hits the pod, or its machine, that the one before hit: Victim.
 	Clings float64
 	Victim string
-	// Onlook, if it is not nil, is called whenever something happened.
-	Onlook func()
 	// Answered, if it is not nil, is told of each request that the server has carried out.
 	Answered func(p *Process, r *server.Request, a server.Answer)
 
@@ -143,9 +141,7 @@ func (w *World) After(d time.Duration, do func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.Witness.Look()
-		w.noticed()
 		do()
-		w.noticed()
 	})
 }
 
@@ -154,7 +150,6 @@ func (w *World) Alone(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do()
-	w.noticed()
 }
 
 // Changed is told of every stored change.
@@ -176,12 +171,6 @@ func (w *World) Changed(v *server.Version) {
 	}
 	if !w.elects(v) {
 		w.wakeControllers(v)
-	}
-}
-
-func (w *World) noticed() {
-	if w.Onlook != nil {
-		w.Onlook()
 	}
 }
 
