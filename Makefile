@@ -43,7 +43,7 @@ CONTROLLER_UNIT := ./cmd/... ./internal/... ./test/model
 # Tools:
 PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
-TOOLS := test/bench $(PARTITIONS) $(POLICY)
+TOOLS := test/bench $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake
 CONSUMERS := test/consumers
