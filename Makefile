@@ -212,11 +212,10 @@ bench: ## Measure everything: half an hour; bin/bench gets the tables.
 
 .PHONY: bench-partitions
 bench-partitions: ## Compare strategies of partitions with hashing and a Kafka client, a few minutes; bin/bench gets tables and picture.
-	go test -run '^$$' -bench . ./pkg/placement
 	go -C $(PARTITIONS) run . -out $(CURDIR)/bin/bench
 
 .PHONY: bench-packing
-bench-packing: ## Compare algorithms that pack partitions by load, by the protocol of a paper, a few minutes; bin/bench gets tables and picture.
+bench-packing: ## Compare algorithms that pack partitions by load, by the protocol of a paper, a few minutes; bin/bench gets the table.
 	go -C $(PARTITIONS) run ./packing -out $(CURDIR)/bin/bench
 
 .PHONY: bench-groups
@@ -236,7 +235,7 @@ bench-controller: ## Measure how long gated pods wait for their ids beside two p
 	assets=$$(hack/controlplane/build); export KUBEBUILDER_ASSETS=$$assets; go -C test/bench run ./controller && \
 	  go -C test/bench run ./controller -admission && \
 	  go -C test/bench run ./controller -rounds 1 -floor=false -changes 1m && \
-	  go -C test/bench run ./controller -pods 5000 -owners 50 -rounds 1 -statefulsets && \
+	  go -C test/bench run ./controller -pods 5000 -owners 50 -rounds 1 && \
 	  go -C test/bench run ./controller -pods 10000 -owners 100 -rounds 1 -floor=false -rest 1m
 
 ##@ Check

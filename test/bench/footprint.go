@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/process"
@@ -41,7 +41,7 @@ func footprint(ctx context.Context, env *suite.Suite, _ options) ([][]string, er
 	}
 	m, err := watcherMemory(ctx, env, binary)
 	return [][]string{{"binary MB", "replicas", "resident MiB", "its own MiB", "at most MiB"}, {
-		table.Megabytes(float64(info.Size())), strconv.Itoa(footprintReplicas), table.Decimals(m.resident/kib, 1), table.Decimals(m.anonymous/kib, 1), table.Decimals(m.peak/kib, 1),
+		table.Megabytes(float64(info.Size())), strconv.Itoa(footprintReplicas), table.Decimals(m.Resident/kib, 1), table.Decimals(m.Anonymous/kib, 1), table.Decimals(m.Peak/kib, 1),
 	}}, err
 }
 
@@ -60,18 +60,14 @@ func buildRelease(ctx context.Context, env *suite.Suite) (string, error) {
 }
 
 // watcherMemory lets all pods but one claim in this process and runs the command for the last one.
-func watcherMemory(ctx context.Context, env *suite.Suite, binary string) (m memory, err error) {
+func watcherMemory(ctx context.Context, env *suite.Suite, binary string) (m program.Memory, err error) {
 	w, err := newWorkload(ctx, env, idle(footprintReplicas))
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := controlplane.FreeAddress(ctx)
 	if err != nil {
-		return m, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		return m, err
 	}
 	watched := w.pods[0].Name
@@ -98,7 +94,7 @@ func (w *workload) ids(pod string) string {
 }
 
 // watch runs the command for a pod, calls meanwhile, and returns the command's memory once that has settled.
-func (w *workload) watch(ctx context.Context, binary, pod, address string, meanwhile func(context.Context, *process.Process) error) (m memory, err error) {
+func (w *workload) watch(ctx context.Context, binary, pod, address string, meanwhile func(context.Context, *process.Process) error) (m program.Memory, err error) {
 	group, err := process.NewGroup()
 	if err != nil {
 		return m, err

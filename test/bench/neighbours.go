@@ -97,7 +97,7 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary string) ([]
 		if err != nil {
 			return nil, err
 		}
-		line = append(line, table.Decimals(m.peak/kib, 2))
+		line = append(line, table.Decimals(m.Peak/kib, 2))
 	}
 	return line, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -21,7 +20,7 @@ const (
 	quietLooks = 10
 )
 
-// propagation measures how long news takes to become an instance's identity, and to reach a bare watch. All times are from a write being sent.
+// propagation measures how long news takes to become an instance's identity. All times are from a write being sent.
 func propagation(ctx context.Context, env *suite.Suite, o options) ([][]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, propagationTimeout, fmt.Errorf("not done after %s", propagationTimeout))
 	defer cancel()
@@ -29,7 +28,7 @@ func propagation(ctx context.Context, env *suite.Suite, o options) ([][]string, 
 	for _, part := range []struct {
 		what    string
 		measure func(context.Context, *workload, int, int) ([]time.Duration, error)
-	}{{"scale write to publication", publications}, {"scale write to bare watch", bareWatches}, {"pod's end to successor's publication", replacements}} {
+	}{{"scale write to publication", publications}, {"pod's end to successor's publication", replacements}} {
 		progressf("%s, %d rounds", part.what, o.rounds)
 		times, err := measured(ctx, env, o, part.measure)
 		if err != nil {
@@ -66,47 +65,13 @@ func publications(ctx context.Context, w *workload, n, rounds int) (times []time
 	if err := calm(n); err != nil {
 		return nil, err
 	}
-	return w.scaled(ctx, &log, n, rounds, calm)
-}
-
-// bareWatches measures until n watches of the Deployment have a new count. No pod claims.
-func bareWatches(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
-	watching, stop := context.WithCancel(ctx)
-	var log history
-	ended := make([]<-chan error, 0, n)
-	defer func() {
-		stop()
-		for _, e := range ended {
-			err = errors.Join(err, <-e)
-		}
-	}()
-	for i := range n {
-		config, err := w.connection(ctx)
-		if err != nil {
-			return nil, err
-		}
-		name := strconv.Itoa(i)
-		log.see(sighting{pod: name, id: identity.Identity{State: identity.StateAssigned}})
-		e, err := w.bareWatch(watching, config, func(at time.Time, replicas int) {
-			log.see(sighting{at: at, pod: name, id: identity.Identity{State: identity.StateAssigned, Count: replicas}})
-		})
-		if err != nil {
-			return nil, err
-		}
-		ended = append(ended, e)
-	}
-	return w.scaled(ctx, &log, n, rounds, func(count int) error { return w.settle(ctx, count) })
-}
-
-// scaled adds a replica and removes it by turns, and returns how long it took the holders in the log to hear of that. settle waits until all is calm.
-func (w *workload) scaled(ctx context.Context, log *history, n, rounds int, settle func(count int) error) (times []time.Duration, err error) {
 	for round := range rounds {
 		count := n + 1 - round%2
 		pods, sent := log.holders(), time.Now()
 		if err := w.Scale(ctx, "Deployment", deployment, int32(count)); err != nil { //nolint:gosec // a few thousand
 			return nil, err
 		}
-		if err := settle(count); err != nil {
+		if err := calm(count); err != nil {
 			return nil, err
 		}
 		err := w.until(ctx, func(context.Context) (bool, error) {

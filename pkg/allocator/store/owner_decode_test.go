@@ -249,20 +249,3 @@ func TestAnEventAllocatesLittle(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkEvent(b *testing.B) {
-	for _, kind := range []struct {
-		name  string
-		moves bool
-	}{{"status", false}, {"assignment", true}} {
-		for _, n := range []int{10, 100, 1000, 4000} {
-			next := events(b, n, kind.moves)
-			b.Run(fmt.Sprintf("%s/pods=%d", kind.name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					next()
-				}
-			})
-		}
-	}
-}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/bench/program"
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -29,7 +29,7 @@ func (b *bench) measureAdmission(ctx context.Context) error {
 	pods := b.pods
 	b.pods = 0 // the namespaces alone
 	for _, way := range ways {
-		if err := b.create(ctx, way, b.deployment); err != nil {
+		if err := b.create(ctx, way); err != nil {
 			return err
 		}
 		if err := poll(ctx, func(ctx context.Context) (bool, error) {
@@ -84,7 +84,7 @@ func (b *bench) startWebhook(ctx context.Context) (*program.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	port, err := controlplane.FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -113,16 +113,4 @@ func (b *bench) startWebhook(ctx context.Context) (*program.Controller, error) {
 		}
 	}
 	return program.Start(ctx, b.program, b.kubeconfig, metav1.NamespaceDefault, "--webhook="+hooks.Name, fmt.Sprintf("--webhook-port=%d", port))
-}
-
-func freePort(ctx context.Context) (int32, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	address, ok := l.Addr().(*net.TCPAddr)
-	if err := l.Close(); err != nil || !ok {
-		return 0, fmt.Errorf("a free port: %w", err)
-	}
-	return int32(address.Port), nil //nolint:gosec // a port fits
 }

@@ -24,7 +24,6 @@ func main() {
 	flag.IntVar(&b.owners, "owners", 1, "how many Deployments they are of")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often to measure, by turns with the floor")
 	flag.BoolVar(&b.floor, "floor", true, "measure two patches a pod and nothing else, too")
-	flag.BoolVar(&b.sets, "statefulsets", false, "measure how long as many StatefulSets take to make as many pods")
 	flag.BoolVar(&b.admission, "admission", false, "measure only how long the creation of a pod takes without, by policy and by webhook")
 	flag.DurationVar(&b.changes, "changes", 0, "for how long to change the count of one Deployment ten times a second")
 	flag.DurationVar(&b.rest, "rest", 0, "for how long to count the requests of a controller that has nothing to do")
@@ -41,7 +40,7 @@ func main() {
 // bench is what is to be measured, and where.
 type bench struct {
 	pods, owners, rounds int
-	floor, sets          bool
+	floor                bool
 	admission            bool
 	rest, changes        time.Duration
 
@@ -85,9 +84,6 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.floor {
 		_, _ = fmt.Fprintf(b.out, "floor, two patches a pod: %v; the controller takes %.2f times as long, and %.2f times the CPU\n", floor,
 			median(took.wall).Seconds()/median(floor.wall).Seconds(), median(took.cpu).Seconds()/median(floor.cpu).Seconds())
-	}
-	if b.sets {
-		return b.measureSets(ctx, "sets")
 	}
 	return nil
 }
@@ -147,19 +143,6 @@ func (b *bench) measureController(ctx context.Context, ns string, took *costs) e
 	}
 	c.Stop()
 	return b.remove(ctx, ns)
-}
-
-// measureSets tells how long StatefulSets, which number their pods themselves, take to make the pods.
-func (b *bench) measureSets(ctx context.Context, ns string) error {
-	begin := time.Now()
-	if err := b.create(ctx, ns, b.statefulSet); err != nil {
-		return err
-	}
-	if err := b.until(ctx, ns, b.pods); err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintf(b.out, "%d StatefulSets with the policy Parallel made %d pods in %v\n", b.owners, b.pods, time.Since(begin).Round(time.Millisecond))
-	return nil
 }
 
 func median(all []time.Duration) time.Duration {

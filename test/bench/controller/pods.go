@@ -54,17 +54,8 @@ func (b *bench) deployment(ctx context.Context, ns, name string, each int32) err
 	return err
 }
 
-func (b *bench) statefulSet(ctx context.Context, ns, name string, each int32) error {
-	t := template(name)
-	delete(t.Labels, receipt.AssignLabel)
-	_, err := b.client.AppsV1().StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.StatefulSetSpec{
-		Replicas: &each, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: t, PodManagementPolicy: appsv1.ParallelPodManagement,
-	}}, metav1.CreateOptions{})
-	return err
-}
-
 // create makes the owners in a namespace of their own.
-func (b *bench) create(ctx context.Context, ns string, one func(ctx context.Context, ns, name string, each int32) error) error {
+func (b *bench) create(ctx context.Context, ns string) error {
 	if _, err := b.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -75,7 +66,7 @@ func (b *bench) create(ctx context.Context, ns string, one func(ctx context.Cont
 		return fmt.Errorf("service account of %s: %w", ns, err)
 	}
 	for i := range b.owners {
-		if err := one(ctx, ns, fmt.Sprintf("worker-%d", i), int32(b.pods/b.owners)); err != nil { //nolint:gosec // it is small
+		if err := b.deployment(ctx, ns, fmt.Sprintf("worker-%d", i), int32(b.pods/b.owners)); err != nil { //nolint:gosec // it is small
 			return err
 		}
 	}
@@ -85,7 +76,7 @@ func (b *bench) create(ctx context.Context, ns string, one func(ctx context.Cont
 // gated returns how long Deployments take to make pods that wait.
 func (b *bench) gated(ctx context.Context, ns string) (time.Duration, error) {
 	begin := time.Now()
-	if err := b.create(ctx, ns, b.deployment); err != nil {
+	if err := b.create(ctx, ns); err != nil {
 		return 0, err
 	}
 	err := b.until(ctx, ns, b.pods)

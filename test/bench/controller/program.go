@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"regexp"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,13 +44,13 @@ func (c *running) tell(ctx context.Context, rest time.Duration) error {
 	if err != nil {
 		return err
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.PID()))
+	is, err := program.ReadMemory(c.PID())
 	if err != nil {
 		return err
 	}
-	const mebi = 1 << 20
-	_, _ = fmt.Fprintf(c.out, "the controller: heap %.0f MiB, resident %s, at most %s; %.1f s of CPU\n", m["go_memstats_heap_alloc_bytes"]/mebi,
-		mebibytes(status, "VmRSS"), mebibytes(status, "VmHWM"), m["process_cpu_seconds_total"])
+	const kibi, mebi = 1 << 10, 1 << 20
+	_, _ = fmt.Fprintf(c.out, "the controller: heap %.0f MiB, resident %.0f MiB, at most %.0f MiB; %.1f s of CPU\n", m["go_memstats_heap_alloc_bytes"]/mebi,
+		is.Resident/kibi, is.Peak/kibi, m["process_cpu_seconds_total"])
 	return nil
 }
 
@@ -91,14 +88,4 @@ func (c *running) sent(ctx context.Context, within time.Duration) (map[string]in
 		after[method] -= before[method]
 	}
 	return after, err
-}
-
-// mebibytes returns a line of /proc/PID/status.
-func mebibytes(status []byte, name string) string {
-	m := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB$`).FindSubmatch(status)
-	if m == nil {
-		return "unknown"
-	}
-	kibi, _ := strconv.Atoi(string(m[1])) // digits
-	return fmt.Sprintf("%d MiB", kibi/1024)
 }

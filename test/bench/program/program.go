@@ -4,7 +4,6 @@ package program
 import (
 	"bufio"
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -50,12 +49,8 @@ func For(ctx context.Context, plane *controlplane.ControlPlane, namespace string
 
 // Start starts the controller at path, whose election is in the namespace, with further flags.
 func Start(ctx context.Context, path, kubeconfig, namespace string, flags ...string) (*Controller, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := controlplane.FreeAddress(ctx)
 	if err != nil {
-		return nil, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		return nil, err
 	}
 	c := &Controller{metrics: "http://" + address + "/metrics"}

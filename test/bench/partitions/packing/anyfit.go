@@ -9,32 +9,24 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// The any-fit algorithms take the partitions one by one, and open a pod only when a partition fits into none of those that are open.
-// Those that are not called decreasing take them by number. A new pod gets the id that owns the partition now, if that id is not open
-// yet, or else the lowest that is not open. This is how the paper adapts them to pods that exist; it costs nothing and saves moves.
-
-// anyFit puts each partition into the pod that fit finds: the largest first if decreasing, otherwise by number.
-func anyFit(fit fit, decreasing bool) algorithm {
-	return func(in packing.Input) packing.Packing {
-		g := newGroup(in)
-		all := make([]int, len(in.Speeds))
-		for p := range all {
-			all[p] = p
-		}
-		if decreasing {
-			g.decreasing(all)
-		}
-		for _, p := range all {
-			g.assign(p, fit)
-		}
-		return g.packing()
+// bestFitDecreasing takes the partitions one by one, the largest first, and opens a pod only when a partition fits into none of those that are
+// open. A new pod gets the id that owns the partition now, if that id is not open yet, or else the lowest that is not open. This is how the paper
+// adapts it to pods that exist; it costs nothing and saves moves.
+func bestFitDecreasing(in packing.Input) packing.Packing {
+	g := newGroup(in)
+	all := make([]int, len(in.Speeds))
+	for p := range all {
+		all[p] = p
 	}
+	g.decreasing(all)
+	for _, p := range all {
+		g.assign(p, bestFit)
+	}
+	return g.packing()
 }
 
 // fit compares two open pods by their ids: a partition that fits into both goes into the lesser one, and into the lower id if they are alike.
 type fit func(g *group, a, b int) int
-
-func firstFit(*group, int, int) int { return 0 }
 
 // bestFit prefers the fullest pod, worstFit the lightest. Of pods that are as full both prefer the one with fewer partitions.
 func bestFit(g *group, a, b int) int {

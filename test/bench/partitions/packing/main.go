@@ -3,11 +3,10 @@
 //
 //	go -C test/bench/partitions run ./packing -out DIRECTORY
 //
-// The directory gets packing.md, what each algorithm needed and moved by size of the steps, and packing.svg, the same as a Pareto front.
+// The directory gets packing.md, what each algorithm needed and moved by size of the steps.
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "bin/bench", "the directory that gets tables and picture")
+	out := flag.String("out", "bin/bench", "the directory that gets the table")
 	seeds := flag.Int("seeds", 10, "how many walks to play for each size of the steps")
 	flag.Parse()
 	paper := protocol{partitions: 200, measurements: 500, seeds: *seeds}
@@ -29,11 +28,7 @@ func main() {
 }
 
 func run(dir string, paper protocol, stdout io.Writer) error {
-	scores := paper.playAll()
-	return errors.Join(
-		table.Write(stdout, filepath.Join(dir, "packing.md"), table.Markdown(linesOf(scores))),
-		draw(scores, filepath.Join(dir, "packing.svg")),
-	)
+	return table.Write(stdout, filepath.Join(dir, "packing.md"), table.Markdown(linesOf(paper.playAll())))
 }
 
 func linesOf(scores []score) [][]string {

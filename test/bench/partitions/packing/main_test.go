@@ -66,10 +66,3 @@ func checkPacking(t *testing.T, in packing.Input, c contender) {
 		t.Fatalf("%s: %d pods for %d partitions: %s", c.name, out.Pods, len(in.Speeds), out.Owners)
 	}
 }
-
-func TestTheFrontIsWhatNoneBeats(t *testing.T) {
-	points := front([]score{{overBound: 0.2, moved: 1}, {overBound: 0.1, moved: 2}, {overBound: 0.2, moved: 2}, {overBound: 0, moved: 9}})
-	if len(points) != 3 || points[0].Y != 9 || points[1].Y != 2 || points[2].Y != 1 {
-		t.Errorf("%v", points)
-	}
-}

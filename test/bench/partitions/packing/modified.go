@@ -7,29 +7,15 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/packing"
 )
 
-// The modified algorithms open the pods that exist one after the other. Before a pod is opened, its partitions are given to the pods
-// that are open already, the smallest first, until one fits nowhere. If any are left, the pod is opened and keeps the largest of them,
-// until one does not fit. What no pod has at the end is placed the largest first.
+// The modified algorithms open the pods that exist one after the other, those with the most load first. Before a pod is opened, its partitions
+// are given to the pods that are open already, the smallest first, until one fits nowhere. If any are left, the pod is opened and keeps the
+// largest of them, until one does not fit. What no pod has at the end is placed the largest first.
 
-// key is a pod's priority: the highest is opened first. The partitions are those of the pod, the largest first.
-type key func(g *group, partitions []int) float64
-
-func byLoad(g *group, partitions []int) float64 {
-	sum := 0.0
-	for _, p := range partitions {
-		sum += g.Speeds[p]
-	}
-	return sum
-}
-
-func byLargest(g *group, partitions []int) float64 { return g.Speeds[partitions[0]] }
-func byID(*group, []int) float64                   { return 0 }
-
-// modified opens pods by a priority, and puts partitions into the pod that fit finds.
-func modified(fit fit, by key) algorithm {
+// modified puts partitions into the pod that fit finds.
+func modified(fit fit) algorithm {
 	return func(in packing.Input) packing.Packing {
 		g := newGroup(in)
-		pods, left := g.pods(by)
+		pods, left := g.pods()
 		for _, pod := range pods {
 			left = append(left, g.reopen(pod, fit)...)
 		}
@@ -65,11 +51,11 @@ func (g *group) reopen(pod pod, fit fit) (left []int) {
 type pod struct {
 	id         int
 	partitions []int // the largest first
-	key        float64
+	load       float64
 }
 
 // pods returns the pods that own something, in the order in which they are opened, and the partitions that no pod owns.
-func (g *group) pods(by key) (pods []pod, others []int) {
+func (g *group) pods() (pods []pod, others []int) {
 	lists := map[int][]int{}
 	for p, id := range g.owner {
 		if id == none {
@@ -80,8 +66,12 @@ func (g *group) pods(by key) (pods []pod, others []int) {
 	}
 	for id, list := range lists {
 		g.decreasing(list)
-		pods = append(pods, pod{id, list, by(g, list)})
+		load := 0.0
+		for _, p := range list {
+			load += g.Speeds[p]
+		}
+		pods = append(pods, pod{id, list, load})
 	}
-	slices.SortFunc(pods, func(a, b pod) int { return cmp.Or(cmp.Compare(b.key, a.key), a.id-b.id) })
+	slices.SortFunc(pods, func(a, b pod) int { return cmp.Or(cmp.Compare(b.load, a.load), a.id-b.id) })
 	return pods, others
 }

@@ -32,24 +32,14 @@ const (
 	modifiedWorstFit = "modified-worst-fit"
 )
 
-// contenders are Pack; the textbook's First Fit, Best Fit, Worst Fit and their decreasing forms; and the modified ones of Landau, Andrade
-// and Barbosa ("Kafka Consumer Group Autoscaler", arXiv 2206.11170; with Saurabh, arXiv 2402.06085). Of these, MWF and MBF open the pods
-// with the most load first, and those called partition the ones with the largest partition. The last one is an earlier adaptation of Best
-// Fit Decreasing by the same authors, which opens pods by id.
+// contenders are Pack; Best Fit Decreasing; and two modified ones of Landau, Andrade and Barbosa ("Kafka Consumer Group Autoscaler", arXiv 2206.11170;
+// with Saurabh, arXiv 2402.06085): their best for moves, and their best for pods.
 func contenders() []contender {
 	return []contender{
 		{ours, packing.Pack},
-		{"first-fit", anyFit(firstFit, false)},
-		{"best-fit", anyFit(bestFit, false)},
-		{"worst-fit", anyFit(worstFit, false)},
-		{"first-fit-decreasing", anyFit(firstFit, true)},
-		{"best-fit-decreasing", anyFit(bestFit, true)},
-		{"worst-fit-decreasing", anyFit(worstFit, true)},
-		{"modified-best-fit", modified(bestFit, byLoad)},
-		{modifiedWorstFit, modified(worstFit, byLoad)},
-		{"modified-best-fit-partition", modified(bestFit, byLargest)},
-		{"modified-worst-fit-partition", modified(worstFit, byLargest)},
-		{"pop-best-fit-decreasing", modified(bestFit, byID)},
+		{modifiedWorstFit, modified(worstFit)},
+		{"modified-best-fit", modified(bestFit)},
+		{"best-fit-decreasing", bestFitDecreasing},
 	}
 }
 
