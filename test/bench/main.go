@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/idalloc/idalloc/pkg/placement"
-	"github.com/idalloc/idalloc/test/bench/node"
+	"github.com/idalloc/idalloc/test/bench/played"
 	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -146,7 +146,7 @@ func (o options) run(ctx context.Context) (failed error) {
 
 // runPart gives each part a control plane of its own, so that none pays for what another left behind.
 func runPart(ctx context.Context, p part, o options) (lines [][]string, err error) {
-	env, err := node.Boot(ctx)
+	env, err := played.Boot(ctx)
 	if err != nil {
 		return nil, err
 	}

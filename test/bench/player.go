@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc"
-	"github.com/idalloc/idalloc/test/bench/node"
+	"github.com/idalloc/idalloc/test/bench/played"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -21,7 +21,7 @@ const releaseTimeout = 10 * time.Second
 // player runs the pods of a workload: every pod is an instance of idalloc with a connection of its own. A pod is Ready while it has an id. A pod
 // that is deleted gives its slot back, unless its node hangs: then its instance ends without a word.
 type player struct {
-	*node.Node
+	*played.Node
 
 	w *workload
 	// see is told of everything that happens to the instances, from many goroutines. If it is nil, pods run without idalloc, and are Ready at once.
@@ -43,7 +43,7 @@ type sighting struct {
 // play starts to run the workload's pods, until Stop.
 func play(ctx context.Context, w *workload, hangs bool, see func(sighting), b *board) (*player, error) {
 	p := &player{w: w, see: see, board: b}
-	p.Node = &node.Node{Live: p.live, Hangs: hangs}
+	p.Node = &played.Node{Live: p.live, Hangs: hangs}
 	err := p.Run(ctx, w.env, w.Name)
 	return p, err
 }

@@ -105,7 +105,7 @@ func replacements(ctx context.Context, w *workload, n, rounds int) (times []time
 			return nil, err
 		}
 		sent := time.Now()
-		if err := errors.Join(p.Remove(ctx, victim, nil), p.ready(ctx, n)); err != nil {
+		if err := errors.Join(p.Remove(ctx, victim), p.ready(ctx, n)); err != nil {
 			return nil, err
 		}
 		times = append(times, log.firstTaken(sent).Sub(sent))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/test/bench/node"
+	"github.com/idalloc/idalloc/test/bench/played"
 	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -47,7 +47,7 @@ func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*
 	rules, agents := suite.Rules(), d.Spec.Template.Labels[receipt.AssignLabel] == receipt.ByAgent
 	rules[0].Verbs = append(rules[0].Verbs, "update") // for CDAP's protocol
 	if agents {
-		rules = node.AgentRules()
+		rules = played.AgentRules()
 	}
 	ns, err := env.NewNamespace(ctx, rules...)
 	if err != nil {

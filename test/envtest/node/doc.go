@@ -29,6 +29,8 @@
 //     the pod object when all is over. Each container's end is reported when it
 //     happens, also while the pod is terminating.
 //
+// With Options.Play a function lives the life of each pod, and no process runs: thousands of pods are played in one process.
+//
 // # What it is not
 //
 // Processes share the machine's file system, network and user. Resources,

@@ -25,6 +25,9 @@ type Options struct {
 	// Images maps an image's name, with or without tag, to the program that a
 	// container without a command runs.
 	Images map[string]string
+	// Play, if there is one, lives each pod's life instead of processes, and reports what there is to report. The context life ends when the pod
+	// is to stop, and all with the node. The pod's object is removed when Play returns true.
+	Play func(all, life context.Context, pod *corev1.Pod) (over bool)
 	// ProbePeriod replaces periodSeconds of every probe. Zero: as specified.
 	ProbePeriod time.Duration
 	// Log gets what a kubelet would log. The zero value discards it.

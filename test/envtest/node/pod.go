@@ -92,6 +92,14 @@ func newPod(n *Node, object *corev1.Pod) *pod {
 
 // run is the pod's life. It returns when nothing is left to do for it.
 func (p *pod) run() {
+	if play := p.node.options.Play; play != nil {
+		if play(p.node.ctx, p.ctx, p.object) {
+			_ = p.node.retry(p.node.ctx, p.remove) // fails only when the node is stopped
+		}
+		p.cancel()
+		p.stopTimer()
+		return
+	}
 	p.running.Go(p.report)
 	p.live()
 	p.terminate()

@@ -20,7 +20,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/test/bench/node"
+	"github.com/idalloc/idalloc/test/bench/played"
 	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -43,7 +43,7 @@ type cluster struct {
 	book      *book
 	env       *suite.Suite
 	namespace *suite.Namespace
-	node      *node.Node
+	node      *played.Node
 	closing   []func() error
 	replicas  int32
 
@@ -62,7 +62,7 @@ func openPods(ctx context.Context, o options, b *book, controller bool) (_ syste
 	if c.queues, c.closing, err = openQueues(ctx, o, false); err != nil {
 		return nil, err
 	}
-	if c.env, err = node.Boot(ctx); err != nil {
+	if c.env, err = played.Boot(ctx); err != nil {
 		return nil, err
 	}
 	c.closing = append(c.closing, c.env.Stop)
@@ -71,7 +71,7 @@ func openPods(ctx context.Context, o options, b *book, controller bool) (_ syste
 	d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(o.partitions)}
 	if controller {
 		d.Spec.Template.Labels[receipt.AssignLabel] = receipt.ByAgent
-		rules = node.AgentRules()
+		rules = played.AgentRules()
 	}
 	if c.namespace, err = c.env.NewNamespace(ctx, rules...); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func openPods(ctx context.Context, o options, b *book, controller bool) (_ syste
 		}
 		c.closing = append(c.closing, func() error { running.Stop(); return nil })
 	}
-	c.node = &node.Node{Live: c.live}
+	c.node = &played.Node{Live: c.live}
 	if err := c.node.Run(ctx, c.env, c.namespace.Name); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (c *cluster) replace(ctx context.Context, pod string, crash bool) error {
 	defer m.end()
 	if crash {
 		m.crash()
-		return c.node.Remove(ctx, pod, nil)
+		return c.node.Remove(ctx, pod)
 	}
 	return c.env.Client.CoreV1().Pods(c.namespace.Name).Delete(ctx, pod, metav1.DeleteOptions{})
 }
