@@ -32,8 +32,8 @@ func TestConsumers(t *testing.T) {
 		"node":       testNode,
 		"copied":     testCopied,
 	}
-	if !testing.Short() { // their programs are large to build
-		tests["vmagent"], tests["kube-state-metrics"] = testVmagent, testKubeStateMetrics
+	if !testing.Short() { // its program is large to build
+		tests["vmagent"] = testVmagent
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

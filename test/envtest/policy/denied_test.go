@@ -215,12 +215,6 @@ var _ = Describe("a marked account", Ordered, func() {
 			s.refused(ctx, s.marked, patches(types.JSONPatchType, pods, s.own.Name, `[{"op":"remove","path":"/metadata/ownerReferences"}]`), "may not change the ownerReferences of pods "+s.own.Name)
 		})
 
-		It("may not change its image, status, or anything beside it", func(ctx SpecContext) {
-			s.refused(ctx, s.marked, patches(types.StrategicMergePatchType, pods, s.own.Name, `{"spec":{"containers":[{"name":"main","image":"example.com/evil"}]}}`), "may not change the spec of pods "+s.own.Name)
-			s.refused(ctx, s.marked, merges(pods, s.own.Name, `{"metadata":{"annotations":{"idalloc.dev/receipt":"{}"}}}`, "status"), "UPDATE of pods/status "+s.own.Name)
-			s.refused(ctx, s.marked, patches(types.StrategicMergePatchType, pods, s.own.Name, `{"spec":{"ephemeralContainers":[{"name":"debug","image":"example.com/evil"}]}}`, "ephemeralcontainers"), "UPDATE of pods/ephemeralcontainers "+s.own.Name)
-		})
-
 		It("may not delete or evict it", func(ctx SpecContext) {
 			s.refused(ctx, s.marked, removes(pods, s.own.Name), "DELETE of pods "+s.own.Name)
 			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
@@ -265,28 +259,6 @@ var _ = Describe("a marked account", Ordered, func() {
 
 	It("may not clear managedFields, also where no client uses server-side apply", func(ctx SpecContext) {
 		s.refused(ctx, s.copied, merges(pods, s.another.Name, `{"metadata":{"managedFields":[{}]}}`), "managedFields of pods "+s.another.Name)
-	})
-
-	It("may not create a workload or a pod", func(ctx SpecContext) {
-		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}
-		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-			return a.create(ctx, pods, object("v1", "Pod", "new", template["spec"]))
-		}, "CREATE of pods new")
-		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-			return a.create(ctx, deployments, object("apps/v1", "Deployment", "new", map[string]any{
-				"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": template,
-			}))
-		}, "CREATE of deployments new")
-	})
-
-	It("may not run a command in its pod", func(ctx SpecContext) {
-		exec := func(a actor) error {
-			options := &unstructured.Unstructured{Object: object("v1", "PodExecOptions", s.own.Name, nil)}
-			_, err := a.dynamic.Resource(pods).Namespace(a.namespace).Create(ctx, options, metav1.CreateOptions{}, "exec")
-			return err
-		}
-		Expect(exec(s.unmarked)).To(Satisfy(apierrors.IsBadRequest), "RBAC permits it, but it does not say what to run")
-		Expect(exec(s.marked)).To(MatchError(ContainSubstring("CONNECT of pods/exec " + s.own.Name)))
 	})
 
 	It("may write no Lease and tell of no workload if its Role permits to patch all", func(ctx SpecContext) {
