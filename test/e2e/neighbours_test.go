@@ -11,14 +11,44 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // large is close to the largest string that etcd stores in one object.
 const large = 1_200_000
 
-// neighbours are specs in which another namespace's user tries to harm a workload.
+// neighbours are specs in which another namespace's user, or a thief of the controller's token, tries to harm a workload.
 func neighbours() {
+	It("is not changed by a forged managedFields of the controller's token, by which another manager's apply would remove fields", func(ctx SpecContext) {
+		w := prepare(ctx, files, 2, assigned)
+		w.apply(ctx)
+		w.held(ctx, 2)
+		thief := as(ctx, &controllers(ctx)[0])
+		patch := func(kind types.PatchType, manager, patch string) error {
+			options := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: manager}
+			if kind == types.ApplyPatchType {
+				options.Force = new(true)
+			}
+			_, err := thief.AppsV1().Deployments(w.namespace).Patch(ctx, name, kind, []byte(patch), options)
+			return err
+		}
+		const forged = `[{"manager":"kubectl","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]`
+		apply := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"replicas":2}}`, name)
+		for manager, err := range map[string]error{
+			"a merge patch":   patch(types.MergePatchType, "kubectl", `{"metadata":{"managedFields":`+forged+`}}`),
+			"a JSON patch":    patch(types.JSONPatchType, "kubectl", `[{"op":"replace","path":"/metadata/managedFields","value":`+forged+`}]`),
+			"a forced apply":  patch(types.ApplyPatchType, "gitops", apply),
+			"its own manager": patch(types.ApplyPatchType, assignment.FieldManager, apply),
+		} {
+			Expect(err).To(And(MatchError(apierrors.IsForbidden, "IsForbidden"), MatchError(ContainSubstring("managedFields of deployments "+name))), manager)
+		}
+		Expect(patch(types.MergePatchType, assignment.FieldManager, fmt.Sprintf(`{"metadata":{"annotations":{%q:"x"}}}`, assignment.Key))).To(Succeed())
+	}, SpecTimeout(2*patience))
+
 	It("has its ids although another namespace's pods and workloads are as large as the API server stores", func(ctx SpecContext) {
 		w := prepare(ctx, files, 2, assigned)
 		w.apply(ctx)
