@@ -236,7 +236,7 @@ bench-controller: ## Measure how long gated pods wait for their ids beside two p
 	  go -C test/bench run ./controller -admission && \
 	  go -C test/bench run ./controller -rounds 1 -floor=false -changes 1m && \
 	  go -C test/bench run ./controller -pods 5000 -owners 50 -rounds 1 && \
-	  go -C test/bench run ./controller -pods 10000 -owners 100 -rounds 1 -floor=false -rest 1m
+	  go -C test/bench run ./controller -pods 10000 -owners 100 -rounds 1 -floor=false -rest 1m -observe
 
 ##@ Check
 

@@ -25,13 +25,14 @@ import (
 const (
 	footprintReplicas = 100
 	footprintTimeout  = 3 * time.Minute
+	kib               = 1024 // in a MiB
 )
 
 // footprint measures the size of the command as it is released, and the memory of one real watcher of a Deployment with a hundred replicas.
 func footprint(ctx context.Context, env *suite.Suite, _ options) ([][]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, footprintTimeout, fmt.Errorf("not done after %s", footprintTimeout))
 	defer cancel()
-	binary, err := buildRelease(ctx, env)
+	binary, err := program.Build(ctx, env.ControlPlane.Dir(), ".", "idalloc")
 	if err != nil {
 		return nil, err
 	}
@@ -43,20 +44,6 @@ func footprint(ctx context.Context, env *suite.Suite, _ options) ([][]string, er
 	return [][]string{{"binary MB", "replicas", "resident MiB", "its own MiB", "at most MiB"}, {
 		table.Megabytes(float64(info.Size())), strconv.Itoa(footprintReplicas), table.Decimals(m.Resident/kib, 1), table.Decimals(m.Anonymous/kib, 1), table.Decimals(m.Peak/kib, 1),
 	}}, err
-}
-
-func buildRelease(ctx context.Context, env *suite.Suite) (string, error) {
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(env.ControlPlane.Dir(), "idalloc")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", binary, "./cmd/idalloc") //nolint:gosec // the project's own command
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd/idalloc: %w\n%s", err, output)
-	}
-	return binary, nil
 }
 
 // watcherMemory lets all pods but one claim in this process and runs the command for the last one.
@@ -117,7 +104,7 @@ func (w *workload) watch(ctx context.Context, binary, pod, address string, meanw
 	if err := meanwhile(ctx, child); err != nil {
 		return m, err
 	}
-	return settledMemory(ctx, child.Pid())
+	return program.SettledMemory(ctx, child.Pid())
 }
 
 // scrape reads the watcher's metrics as often as a Prometheus does within half an hour.

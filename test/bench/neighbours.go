@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/bench/table"
 	"github.com/idalloc/idalloc/test/envtest/process"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -44,7 +45,7 @@ func neighbours(ctx context.Context, env *suite.Suite, o options) ([][]string, e
 	ctx, cancel := context.WithTimeoutCause(ctx, neighboursTimeout, fmt.Errorf("not done after %s", neighboursTimeout))
 	defer cancel()
 	lines := [][]string{{"other pods", "5 ids s", "received MB", "planner's peak MiB", "waiter's peak MiB"}}
-	binary, err := buildRelease(ctx, env)
+	binary, err := program.Build(ctx, env.ControlPlane.Dir(), ".", "idalloc")
 	if err != nil {
 		return lines, err
 	}

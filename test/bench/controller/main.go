@@ -25,6 +25,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 3, "how often to measure, by turns with the floor")
 	flag.BoolVar(&b.floor, "floor", true, "measure two patches a pod and nothing else, too")
 	flag.BoolVar(&b.admission, "admission", false, "measure only how long the creation of a pod takes without, by policy and by webhook")
+	flag.BoolVar(&b.observes, "observe", false, "measure the memory of kubectl idalloc observe once all pods have ids, too")
 	flag.DurationVar(&b.changes, "changes", 0, "for how long to change the count of one Deployment ten times a second")
 	flag.DurationVar(&b.rest, "rest", 0, "for how long to count the requests of a controller that has nothing to do")
 	flag.Parse()
@@ -41,7 +42,7 @@ func main() {
 type bench struct {
 	pods, owners, rounds int
 	floor                bool
-	admission            bool
+	admission, observes  bool
 	rest, changes        time.Duration
 
 	out                 io.Writer
@@ -63,7 +64,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.kubeconfig, err = cp.Kubeconfig(controlplane.Admin); err != nil {
 		return err
 	}
-	if b.program, err = program.Build(ctx, cp.Dir()); err != nil {
+	if b.program, err = program.Build(ctx, cp.Dir(), "controller", "idalloc-controller"); err != nil {
 		return err
 	}
 	if b.admission {
@@ -135,6 +136,11 @@ func (b *bench) measureController(ctx context.Context, ns string, took *costs) e
 	_, _ = fmt.Fprintf(b.out, "%s: Deployments made the pods in %v, the controller gave the ids in %v\n", ns, made.Round(time.Millisecond), took.wall[len(took.wall)-1])
 	if err := c.tell(ctx, b.rest); err != nil {
 		return err
+	}
+	if b.observes {
+		if err := b.measureObserver(ctx, ns); err != nil {
+			return err
+		}
 	}
 	if b.changes > 0 {
 		if err := b.measureChanges(ctx, ns, c); err != nil {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -88,4 +91,26 @@ func (c *running) sent(ctx context.Context, within time.Duration) (map[string]in
 		after[method] -= before[method]
 	}
 	return after, err
+}
+
+// measureObserver prints the memory of an observer that follows the pods of a namespace.
+func (b *bench) measureObserver(ctx context.Context, ns string) error {
+	path, err := program.Build(ctx, filepath.Dir(b.program), ".", "kubectl-idalloc")
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, "observe", "--kubeconfig="+b.kubeconfig, "--namespace="+ns) //nolint:gosec // what Build made
+	cmd.Stdout, cmd.Stderr = b.out, os.Stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	is, err := program.SettledMemory(ctx, cmd.Process.Pid)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	if err != nil {
+		return err
+	}
+	const kibi = 1 << 10
+	_, _ = fmt.Fprintf(b.out, "an observer of %d pods: resident %.0f MiB, at most %.0f MiB\n", b.pods, is.Resident/kibi, is.Peak/kibi)
+	return nil
 }

@@ -1,9 +1,21 @@
 package program
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// Memory has settled when it has stayed within 1 % for this many looks in a row, which are poll apart.
+	settledLooks = 50
+	tolerance    = 0.01
+	poll         = 100 * time.Millisecond
 )
 
 // Memory is what /proc/PID/status says, in KiB.
@@ -25,4 +37,20 @@ func ReadMemory(pid int) (m Memory, err error) {
 		}
 	}
 	return m, nil
+}
+
+// SettledMemory returns the memory of a process once it has stopped changing.
+func SettledMemory(ctx context.Context, pid int) (m Memory, err error) {
+	steady, from := 0, 0.0
+	err = wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		if m, err = ReadMemory(pid); err != nil {
+			return false, err
+		}
+		if math.Abs(m.Resident-from) > tolerance*from {
+			steady, from = 0, m.Resident
+		}
+		steady++
+		return steady > settledLooks, nil
+	})
+	return m, err
 }

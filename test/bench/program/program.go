@@ -15,15 +15,15 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 )
 
-// Build builds the controller as it is released, into dir, and returns its path.
-func Build(ctx context.Context, dir string) (string, error) {
+// Build builds a program as it is released, from a module of the repository into dir, and returns its path.
+func Build(ctx context.Context, dir, module, name string) (string, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "idalloc-controller")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, "./cmd/idalloc-controller") //nolint:gosec // the folder of the control plane
-	cmd.Dir, cmd.Stderr = filepath.Join(root, "controller"), os.Stderr
+	path := filepath.Join(dir, name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, "./cmd/"+name) //nolint:gosec // the folder of the control plane
+	cmd.Dir, cmd.Env, cmd.Stderr = filepath.Join(root, module), append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	return path, cmd.Run()
 }
 
@@ -36,7 +36,7 @@ type Controller struct {
 
 // For builds and starts a controller for one namespace of a control plane.
 func For(ctx context.Context, plane *controlplane.ControlPlane, namespace string) (*Controller, error) {
-	path, err := Build(ctx, plane.Dir())
+	path, err := Build(ctx, plane.Dir(), "controller", "idalloc-controller")
 	if err != nil {
 		return nil, err
 	}
