@@ -150,23 +150,3 @@ func (c *connections) refuse() {
 		}
 	}
 }
-
-// in counts the connections in this state.
-func (c *connections) in(state http.ConnState) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := 0
-	for _, is := range c.open {
-		if is.state == state {
-			n++
-		}
-	}
-	return n
-}
-
-// waiting counts the requests that wait for a change.
-func (c *connections) waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.polls
-}

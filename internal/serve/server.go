@@ -76,16 +76,6 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Addr returns the address that Listen has bound, or nil before that.
-func (s *Server) Addr() net.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.listener == nil {
-		return nil
-	}
-	return s.listener.Addr()
-}
-
 // Run serves until ctx ends. Then it ends the long polls, gives running answers three seconds to finish, and returns nil. If the server fails earlier, Run
 // returns the error. Call it once.
 func (s *Server) Run(ctx context.Context) error {

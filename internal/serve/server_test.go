@@ -275,3 +275,13 @@ func TestReadinessSaysWhatIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// Addr returns the address that Listen has bound, or nil before that.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return nil
+	}
+	return s.listener.Addr()
+}
