@@ -98,7 +98,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		c.Collect(to)
 	}
 	reasons, oldest := map[decision.Reason]int{}, 0.0
-	known := m.known()
+	known, stages := m.reported()
 	for _, pod := range m.pods() {
 		reason, waits := known[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
 		ours := pod.Labels[receipt.AssignLabel] == receipt.ByController
@@ -118,37 +118,29 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		for reason, n := range reasons {
 			to <- prometheus.MustNewConstMetric(m.gated, prometheus.GaugeValue, float64(n), string(reason))
 		}
-		for stage, n := range m.stages() {
+		for stage, n := range stages {
 			to <- prometheus.MustNewConstMetric(m.behind, prometheus.GaugeValue, float64(n), string(stage))
 		}
 	}
 	to <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, oldest)
 }
 
-// known returns why pods wait, as the passes reported it.
-func (m *Metrics) known() map[types.NamespacedName]decision.Reason {
+// reported returns why pods wait, and how many pods started with another count, as the passes reported it.
+func (m *Metrics) reported() (known map[types.NamespacedName]decision.Reason, stages map[decision.Stage]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := map[types.NamespacedName]decision.Reason{}
+	known, stages = map[types.NamespacedName]decision.Reason{}, map[decision.Stage]int{}
 	for ref, waits := range m.waits {
 		for _, w := range waits {
 			known[types.NamespacedName{Namespace: ref.Namespace, Name: w.Pod}] = w.Reason
 		}
 	}
-	return known
-}
-
-// stages counts the pods that started with another count, as the passes reported them.
-func (m *Metrics) stages() map[decision.Stage]int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	stages := map[decision.Stage]int{}
 	for _, pods := range m.counts {
 		for _, p := range pods {
 			stages[p.Stage]++
 		}
 	}
-	return stages
+	return known, stages
 }
 
 func (m *Metrics) observe(ref kinds.Ref, d decision.Decision) {
