@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
@@ -42,29 +43,21 @@ const prefix = "idalloc_autoscaler_"
 func New(version string, settings decide.Settings, ref kinds.Ref) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), settings: settings}
 	ours := prometheus.WrapRegistererWith(prometheus.Labels{"owner_namespace": ref.Namespace, "owner_kind": ref.Kind, "owner_name": ref.Name}, m.registry)
+	registered := promauto.With(ours)
 	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
-		ours.MustRegister(g)
-		return g
+		return registered.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
 	}
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
-		ours.MustRegister(c)
-		return c
+		return registered.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
 	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
-		ours.MustRegister(g)
-		return g
+		return registered.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
 	}
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
-		ours.MustRegister(c)
-		return c
+		return registered.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "idalloc_build_info", Help: "Versions of Go and idalloc. The value is 1."}, []string{"goversion", "version"})
-	ours.MustRegister(build)
-	build.WithLabelValues(runtime.Version(), version).Set(1)
+	build := prometheus.GaugeOpts{Name: "idalloc_build_info", Help: "Versions of Go and idalloc. The value is 1."}
+	registered.NewGaugeVec(build, []string{"goversion", "version"}).WithLabelValues(runtime.Version(), version).Set(1)
 	m.leader = gauge("leader", "1 if this process decides, 0 if another one does.")
 	m.capacity = gauge("pod_capacity_units_per_second", "What one pod works off, as the flag --capacity says.")
 	m.pods = gauges("pods", "The number of pods that the workload asks for.")
@@ -95,6 +88,9 @@ func New(version string, settings decide.Settings, ref kinds.Ref) *Metrics {
 	}
 	return m
 }
+
+// Describe sends the descriptions of all metrics, including those without series so far.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.registry.Describe(ch) }
 
 // Handler answers scrapes.
 func (m *Metrics) Handler() http.Handler {
