@@ -85,12 +85,7 @@ func (l load) used() int {
 // decreasing sorts partitions by size, the largest first. Of two with the same size, the lower number comes first.
 func (l load) decreasing(partitions []int) { slices.SortFunc(partitions, l.bySize) }
 
-func (l load) bySize(p, q int) int {
-	if c := cmp.Compare(l.sizes[q], l.sizes[p]); c != 0 {
-		return c
-	}
-	return p - q
-}
+func (l load) bySize(p, q int) int { return cmp.Or(cmp.Compare(l.sizes[q], l.sizes[p]), p-q) }
 
 // oversized returns the partitions that are larger than a pod.
 func (l load) oversized() []int {

@@ -2,6 +2,7 @@ package packing
 
 import (
 	"math"
+	"slices"
 
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -45,8 +46,7 @@ func (l load) pack(in Input) (b *bins, settled bool) {
 		}
 	}
 	b = l.even(in.Max)
-	settled = b.same()
-	return b, settled
+	return b, slices.Equal(b.owners(), l.owner)
 }
 
 // grown returns n pods that do not hold too much, or more if needed. It returns nil if it needs more than most.
@@ -104,18 +104,6 @@ func (b *bins) owners() []int {
 		}
 	}
 	return owner
-}
-
-// same reports whether nothing moved.
-func (b *bins) same() bool {
-	for id, list := range b.lists {
-		for _, p := range list {
-			if b.owner[p] != id {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // packing returns the finished packing. pods lists the partitions of each id.

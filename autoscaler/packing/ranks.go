@@ -18,13 +18,7 @@ func rankOf(id int, load int64, count int) rank {
 }
 
 func compare(a, b rank) int {
-	if a.load != b.load {
-		return cmp.Compare(a.load, b.load)
-	}
-	if a.count != b.count {
-		return cmp.Compare(a.count, b.count)
-	}
-	return cmp.Compare(a.id, b.id)
+	return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.count, b.count), cmp.Compare(a.id, b.id))
 }
 
 func (r ranks) find(n rank) int {
