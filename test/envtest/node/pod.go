@@ -92,8 +92,9 @@ func newPod(n *Node, object *corev1.Pod) *pod {
 
 // run is the pod's life. It returns when nothing is left to do for it.
 func (p *pod) run() {
-	if play := p.node.options.Play; play != nil {
-		if play(p.node.ctx, p.ctx, p.object) {
+	if play := p.node.options.Play; play != nil { // the pod is bound here, all pods at a time
+		bind := func(ctx context.Context) error { return p.node.bindOnce(ctx, p.object) }
+		if p.node.retry(p.node.ctx, bind) == nil && play(p.node.ctx, p.ctx, p.object) {
 			_ = p.node.retry(p.node.ctx, p.remove) // fails only when the node is stopped
 		}
 		p.cancel()

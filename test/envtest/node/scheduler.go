@@ -15,12 +15,13 @@ const (
 	maxUnbound = 10000
 )
 
+func schedulable(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && !terminal(pod.Status.Phase)
+}
+
 // schedule queues a pod for binding. A pod may be queued twice; the second
 // binding fails and does no harm. The caller holds n.mu.
 func (n *Node) schedule(pod *corev1.Pod) {
-	if pod.DeletionTimestamp != nil || len(pod.Spec.SchedulingGates) > 0 || terminal(pod.Status.Phase) {
-		return
-	}
 	select {
 	case n.binding <- pod:
 	default:

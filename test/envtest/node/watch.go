@@ -33,10 +33,12 @@ func (n *Node) observe(object *corev1.Pod) {
 		p.update(object)
 		return
 	}
+	free := object.Spec.NodeName == ""
 	switch {
-	case object.Spec.NodeName == "":
+	case free && !schedulable(object):
+	case free && n.options.Play == nil:
 		n.schedule(object)
-	case object.Spec.NodeName == name && !terminal(object.Status.Phase):
+	case free, object.Spec.NodeName == name && !terminal(object.Status.Phase):
 		p := newPod(n, object)
 		n.pods[object.UID] = p
 		n.running.Go(func() {
