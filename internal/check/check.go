@@ -53,14 +53,16 @@ type Options struct {
 	Namespace string
 }
 
-// oldest is the oldest Kubernetes on which idalloc is tested, and the oldest with validating policies. mutating is the oldest with mutating policies,
-// restarting the oldest with kubelets that can restart all containers of a pod, and untested the first that is not tested. A test compares them with
-// hack/controlplane/minors.
+// Versions of Kubernetes. test/pages compares the first three with hack/controlplane/minors.
 const (
-	oldest     = "1.30.0"
-	mutating   = "1.36.0"
-	restarting = "1.36.0"
-	untested   = "1.38.0"
+	// oldest is the oldest version on which idalloc is tested. It has validating policies.
+	oldest = "1.30"
+	// mutating is the oldest version with mutating policies.
+	mutating = "1.36"
+	// untested is the first version on which idalloc is not tested.
+	untested = "1.38"
+	// restarting is the oldest version whose kubelets can restart all containers of a pod.
+	restarting = "1.36"
 )
 
 // Cluster checks all parts. It blocks for about forty requests. It returns an error if a request gets no answer.
@@ -120,11 +122,11 @@ func (c *checker) server() Row {
 	row := Row{"Kubernetes", InForce, c.Server}
 	switch {
 	case c.old(oldest):
-		row.State, row.Detail = Broken, c.Server+": idalloc needs 1.30 or later"
+		row.State, row.Detail = Broken, c.Server+": idalloc needs "+oldest+" or later"
 	case c.old(mutating):
-		row.Detail += ": before 1.36 a webhook completes pods, or kubectl idalloc inject"
+		row.Detail += ": before " + mutating + " a webhook completes pods, or kubectl idalloc inject"
 	case c.Server != "" && !c.old(untested):
-		row.Detail += ": idalloc is not tested on 1.38 or later"
+		row.Detail += ": idalloc is not tested on " + untested + " or later"
 	}
 	return row
 }
@@ -234,7 +236,7 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 			row.State, row.Detail = Unknown, unseen
 			return c.judged(row, p, t, false), nil
 		case c.old(mutating):
-			row.State, row.Detail = Absent, "needs Kubernetes 1.36, or the webhook (config/webhook); or use kubectl idalloc inject"
+			row.State, row.Detail = Absent, "needs Kubernetes "+mutating+", or the webhook (config/webhook); or use kubectl idalloc inject"
 			return row, nil
 		}
 	}

@@ -21,7 +21,7 @@ func (c *checker) restarts(ctx context.Context) (Row, error) {
 	const use = "only for " + assignment.OnCountKey + ": " + assignment.OnCountRestart + ": "
 	row := Row{Part: "restarts with the count", State: Absent}
 	if c.old(restarting) {
-		row.Detail = use + "the API server needs Kubernetes 1.36"
+		row.Detail = use + "the API server needs Kubernetes " + restarting
 		return row, nil
 	}
 	nodes, err := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).List(ctx, metav1.ListOptions{})
@@ -40,7 +40,8 @@ func (c *checker) restarts(ctx context.Context) (Row, error) {
 		}
 	}
 	if len(lack) > 0 {
-		row.Detail = fmt.Sprintf(use+"%d of %d nodes, such as %s, do not declare feature %s, which kubelets have since 1.36; such pods wait for the others", len(lack), len(nodes.Items), lack[0], restartFeature)
+		row.Detail = fmt.Sprintf(use+"%d of %d nodes, such as %s, do not declare feature %s, which kubelets have since %s; such pods wait for the others",
+			len(lack), len(nodes.Items), lack[0], restartFeature, restarting)
 		return row, nil
 	}
 	row.State, row.Detail = Installed, fmt.Sprintf("all %d nodes can restart the containers of a pod", len(nodes.Items))

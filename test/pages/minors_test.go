@@ -67,10 +67,7 @@ func TestTheVersionsOfKubernetesAreThoseOfTheTable(t *testing.T) {
 		},
 		"docs/controller.md":        {"## Before Kubernetes " + mutating},
 		"charts/idalloc/Chart.yaml": {`kubeVersion: ">=` + oldest + `.0-0"`},
-		"internal/check/check.go": {
-			fmt.Sprintf(`oldest = "%s.0"`, oldest), fmt.Sprintf(`mutating = "%s.0"`, mutating), fmt.Sprintf(`untested = "1.%d.0"`, next+1),
-			fmt.Sprintf("not tested on 1.%d or later", next+1), "idalloc needs " + oldest + " or later", "before " + mutating + " a webhook",
-		},
+		"internal/check/check.go":   {`oldest = "` + oldest + `"`, `mutating = "` + mutating + `"`, fmt.Sprintf(`untested = "1.%d"`, next+1)},
 	} {
 		text := regexp.MustCompile(` +`).ReplaceAllString(read(t, page), " ")
 		for _, want := range says {
