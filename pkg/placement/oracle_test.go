@@ -153,13 +153,12 @@ func TestStickyIsBalancedAndMovesAsLittleAsTheOracle(t *testing.T) {
 
 // It is enough to try one step, from every map: all maps on the way follow.
 func TestTheTargetIsTheSameAtEveryMapOnTheWay(t *testing.T) {
-	for name, strategy := range map[string]Strategy{
-		NameSticky: Sticky, NameRange: ByRange, NameEven: Even, NamePrimary: Primary, NameExternal: External,
-		"external with a target": func(in Input) Owners {
-			in.Target = Owners{1: Of(0, 5), 3: Of(2), 9: Of(1)}
-			return External(in)
-		},
-	} {
+	all := strategies(t)
+	all["external with a target"] = func(in Input) Owners {
+		in.Target = Owners{1: Of(0, 5), 3: Of(2), 9: Of(1)}
+		return External(in)
+	}
+	for name, strategy := range all {
 		for _, size := range sizes(4) {
 			t.Run(fmt.Sprintf("%s, %d partitions, %d ids", name, size[0], size[1]), func(t *testing.T) {
 				every(size[0], size[1], func(in Input, owner []int) { checkSteps(t, strategy, in, owner) })

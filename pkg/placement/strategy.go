@@ -41,25 +41,34 @@ const DefaultName = NameSticky
 // ErrUnknownStrategy means that no strategy has this name here. A later version may know it.
 var ErrUnknownStrategy = errors.New("unknown partition strategy")
 
+// builtIn returns the strategies with their names, in the order in which messages and pages list them.
+func builtIn() []named {
+	return []named{{NameSticky, Sticky}, {NameEven, Even}, {NameRange, ByRange}, {NamePrimary, Primary}, {NameExternal, External}}
+}
+
+type named struct {
+	name     string
+	strategy Strategy
+}
+
 // Named returns the strategy with this name, or an error that wraps ErrUnknownStrategy.
 func Named(name string) (Strategy, error) {
-	switch name {
-	case NameRange:
-		return ByRange, nil
-	case NameEven:
-		return Even, nil
-	case NameSticky:
-		return Sticky, nil
-	case NamePrimary:
-		return Primary, nil
-	case NameExternal:
-		return External, nil
+	for _, s := range builtIn() {
+		if s.name == name {
+			return s.strategy, nil
+		}
 	}
 	return nil, fmt.Errorf("%w %s: use one of %s", ErrUnknownStrategy, quote(name), strings.Join(Names(), ", "))
 }
 
 // Names returns the names that Named knows.
-func Names() []string { return []string{NameSticky, NameEven, NameRange, NamePrimary, NameExternal} }
+func Names() []string {
+	var names []string
+	for _, s := range builtIn() {
+		names = append(names, s.name)
+	}
+	return names
+}
 
 // members returns the members in ascending order, each once.
 func (in Input) members() []int {

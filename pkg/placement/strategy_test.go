@@ -2,6 +2,7 @@ package placement
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,11 +38,26 @@ func strategies(t *testing.T) map[string]Strategy {
 
 func TestANameThatIsUnknownIsAnError(t *testing.T) {
 	s, err := Named("range-2")
-	if s != nil || !errors.Is(err, ErrUnknownStrategy) || !strings.Contains(err.Error(), `"range-2": use one of sticky, even, range, primary, external`) {
+	if s != nil || !errors.Is(err, ErrUnknownStrategy) || !strings.Contains(err.Error(), `"range-2": use one of `+strings.Join(Names(), ", ")) {
 		t.Errorf("range-2 is known: %v", err)
 	}
 	if !slices.Contains(Names(), DefaultName) {
 		t.Errorf("the default %s is not among %v", DefaultName, Names())
+	}
+}
+
+func TestEachStrategyHasCases(t *testing.T) {
+	readme, err := os.ReadFile("testdata/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Names() {
+		if _, err := os.Stat("testdata/" + name + ".txt"); err != nil {
+			t.Errorf("%s has no cases: %v", name, err)
+		}
+		if !strings.Contains(string(readme), "`"+name+"`") {
+			t.Errorf("testdata/README.md does not list %s", name)
+		}
 	}
 }
 
