@@ -2,10 +2,14 @@ package identity_test
 
 import (
 	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 func assigned(id, count int) identity.Identity {
@@ -50,6 +54,53 @@ func TestAnIdentityWithoutAnID(t *testing.T) {
 	want = identity.Identity{State: identity.StatePending, ID: identity.None, Pod: "worker-1", Namespace: "shop"}
 	if got := identity.Pending("worker-1", "shop"); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// complete has a value in each field.
+func complete() identity.Identity {
+	all := assigned(3, 5)
+	all.Number, all.Stop = 1003, 4
+	all.Partitions = identity.PartitionsOf(8, []identity.Share{{Set: placement.Between(0, 3), Token: all.Token}}, placement.Of(4), 2)
+	return all
+}
+
+// A new field needs a value in complete. This test then names what is left to do: the JSON, Without, and the contract.
+func TestEachFieldIsPublishedAndExplained(t *testing.T) {
+	whole := complete()
+	text, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read identity.Identity
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	without := whole.Without(identity.StateLost)
+	stays := []string{"State", "ID", "Count", "Pod", "Namespace", "Owner", "Partitions"} // other tests compare ID and Partitions
+	for field, value := range reflect.ValueOf(whole).Fields() {
+		if value.IsZero() {
+			t.Errorf("complete has no %s: with a value there, this test names what else the field needs", field.Name)
+		}
+		if !reflect.ValueOf(read).FieldByIndex(field.Index).Equal(value) {
+			t.Errorf("MarshalJSON or UnmarshalJSON forgets %s", field.Name)
+		}
+		if after := reflect.ValueOf(without).FieldByIndex(field.Index); !after.IsZero() && !slices.Contains(stays, field.Name) {
+			t.Errorf("Without keeps %s of an instance without an id", field.Name)
+		}
+	}
+	contract, err := os.ReadFile("../../docs/contract.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keys); err != nil {
+		t.Fatal(err)
+	}
+	for key := range keys {
+		if !strings.Contains(string(contract), `"`+key+`":`) {
+			t.Errorf("docs/contract.md does not explain %q of identity.json", key)
+		}
 	}
 }
 
