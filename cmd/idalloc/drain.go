@@ -33,7 +33,7 @@ type drainFlags struct {
 func (d *drainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&d.exec, "drain-exec", "", "drain hook: command that exits with 0 when the work has stopped")
 	f.StringVar(&d.mode, "drain", "", "drain hook: http, if the program posts to /v1/drained")
-	f.DurationVar(&d.timeout, "drain-timeout", 5*time.Minute, "time that a drain hook may take; 0 is no limit")
+	f.DurationVar(&d.timeout, "drain-timeout", hook.DefaultTimeout, "time that a drain hook may take; 0 is no limit")
 	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "after --drain-timeout: keep the slot, or give it away")
 }
 

@@ -15,6 +15,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
+// DefaultTimeout is how long the program has to stop its work, unless --drain-timeout says otherwise.
+const DefaultTimeout = 5 * time.Minute
+
 const (
 	// outputLimit is the maximum number of bytes that an error quotes from the end of a command's output.
 	outputLimit = 1 << 10

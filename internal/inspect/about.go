@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -13,8 +14,8 @@ const (
 	settlesWithin = 15 * time.Second
 	// startsWithin is the same for a pod whose program may not run yet. A pod that waits longer than this deserves a look.
 	startsWithin = time.Minute
-	// stopsWithin is how long work may continue after it was told to stop: the default of --drain-timeout, plus a minute.
-	stopsWithin = 6 * time.Minute
+	// stopsWithin is how long work may continue after it was told to stop.
+	stopsWithin = hook.DefaultTimeout + time.Minute
 )
 
 // about is one result of a check.

@@ -1,15 +1,19 @@
 package pages_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 const root = "../.."
@@ -250,6 +254,77 @@ func TestTheDecisionsAreListedAndShort(t *testing.T) {
 			if words := len(strings.Fields(text)); words > most {
 				t.Errorf("%s has %d words, and may have %d", name, words, most)
 			}
+		}
+	}
+}
+
+// annotationDefaults returns what holds without each annotation, by its key.
+func annotationDefaults() map[string]string {
+	settle, _ := assignment.SettleAfter(nil)
+	reuse, _ := assignment.ReuseAfter(nil)
+	turns, _ := assignment.CountTurns(nil, 100)
+	evict, _ := assignment.EvictLimit(nil, 100)
+	wish := assignment.DecodeWish(nil)
+	return map[string]string{
+		assignment.SettleKey: settle.String(), assignment.ReuseKey: reuse.String(), assignment.TurnsKey: fmt.Sprintf("%d%%", turns), assignment.EvictKey: strconv.Itoa(evict),
+		assignment.PartitionFailoverAfterKey: wish.FailoverAfter.String(), assignment.PartitionGiveBackAfterKey: wish.GiveBackAfter.String(),
+	}
+}
+
+func TestThePagesHaveTheDefaultsOfAnnotations(t *testing.T) {
+	said := regexp.MustCompile("(?m)^\\| `([a-z.]+/[a-z-]+)` \\|.*?the default is `([^`]+)`")
+	all := annotationDefaults()
+	for page, text := range pages(t) {
+		found := 0
+		for _, m := range said.FindAllStringSubmatch(text, -1) {
+			found++
+			if m[2] != all[m[1]] {
+				t.Errorf("%s: the default of %s is %s, and not %s", page, m[1], all[m[1]], m[2])
+			}
+		}
+		if page == "docs/contract.md" && found != len(all) {
+			t.Errorf("%s has %d defaults of %d", page, found, len(all))
+		}
+	}
+}
+
+// A page gives the default of a flag as in `--stop-timeout` (10 s). The reference is made from the programs.
+func TestThePagesHaveTheDefaultsOfFlags(t *testing.T) {
+	all := map[string][]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| (?:`-.`, )?`(--[a-z-]+)[^`]*` \\| [^|]* \\| `([^`]*)` \\|").FindAllStringSubmatch(read(t, "docs/reference.md"), -1) {
+		all[m[1]] = append(all[m[1]], m[2])
+	}
+	units := strings.NewReplacer(" ", "", "min", "m", "`", "")
+	found := 0
+	for page, text := range pages(t) {
+		for _, m := range regexp.MustCompile("`(--[a-z-]+)` \\(([0-9.]+ (?:ms|s|m|min|h)|`[^`]+`)[;)]").FindAllStringSubmatch(text, -1) {
+			found++
+			says := units.Replace(m[2])
+			if d, err := time.ParseDuration(says); err == nil {
+				says = d.String()
+			}
+			if !slices.Contains(all[m[1]], says) {
+				t.Errorf("%s: the default of %s is %v, and not %s", page, m[1], all[m[1]], says)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page has a default")
+	}
+}
+
+func TestThePagesListTheStrategies(t *testing.T) {
+	names := placement.Names()
+	if rows := first(t, "docs/partitions.md", "Strategies"); !slices.Equal(rows, names) {
+		t.Errorf("docs/partitions.md explains %q, want %q", rows, names)
+	}
+	last := len(names) - 1
+	if list := "`" + strings.Join(names[:last], "`, `") + "` or `" + names[last] + "`"; !strings.Contains(strings.ReplaceAll(read(t, "docs/contract.md"), " (the default)", ""), list) {
+		t.Errorf("docs/contract.md does not list %s", list)
+	}
+	for _, name := range names {
+		if path := "pkg/placement/doc.go"; !strings.Contains(read(t, path), "\n//   - "+name+": ") {
+			t.Errorf("%s does not explain %s", path, name)
 		}
 	}
 }
