@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/idalloc/idalloc/internal/fields"
+	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -214,9 +215,10 @@ func (r Right) Granted(ctx context.Context, client dynamic.Interface, local bool
 func needed() []Right {
 	var all []Right
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
-		all = append(all, Right{Verb: verb, Resource: "pods"}, Right{Verb: verb, Group: "apps", Resource: "deployments"},
-			Right{Verb: verb, Group: "apps", Resource: "statefulsets"}, Right{Verb: verb, Group: "apps", Resource: "replicasets"},
-			Right{Verb: verb, Group: "batch", Resource: "jobs"})
+		all = append(all, Right{Verb: verb, Resource: "pods"})
+		for _, k := range kinds.BuiltIn() {
+			all = append(all, Right{Verb: verb, Group: k.Group, Resource: k.Resource})
+		}
 	}
 	return append(all, Right{Verb: "delete", Resource: "pods"}, Right{Verb: "create", Resource: "pods", Subresource: "eviction"})
 }

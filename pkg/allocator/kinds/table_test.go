@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -57,7 +58,12 @@ func TestEveryListOfKindsIsThisOne(t *testing.T) {
 			t.Errorf("%s has rules for %q", path, got)
 		}
 	}
+	resources := make([]string, 0, len(BuiltIn()))
+	for _, k := range BuiltIn() {
+		resources = append(resources, k.Resource)
+	}
 	for path, sentence := range map[string]string{
+		"docs/operations.md":         "kubectl get " + strings.Join(resources, ",") + " ",
 		"config/inject/refusal.yaml": "put it into a " + Any, "config/assign/refusal.yaml": "put it into a " + Any, "docs/words.md": "the " + Any + " whose annotations",
 	} {
 		if !strings.Contains(read(t, path), sentence) {
@@ -67,6 +73,10 @@ func TestEveryListOfKindsIsThisOne(t *testing.T) {
 	for _, k := range BuiltIn() {
 		if path := "config/policy/events.yaml"; !strings.Contains(read(t, path), "'"+k.Kind+"'") {
 			t.Errorf("%s lacks kind %s", path, k.Kind)
+		}
+		group := map[string]string{Job: "batch"}[k.Kind]
+		if k.Group != cmp.Or(group, "apps") || k.Resource != strings.ToLower(k.Kind)+"s" {
+			t.Errorf("the policies of config/policy work out group and resource of a kind from its name (grep for 'batch' there), and err with %s.%s", k.Resource, k.Group)
 		}
 	}
 }
