@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reasons, err := reasons(root, "pkg/allocator", "controller/internal/reconciler")
+	reasons, err := reasons(root, "pkg/allocator", "pkg/allocator/report", "controller/internal/reconciler")
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +51,7 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	b.WriteString(messagesIntro)
 	for _, part := range []struct{ title, says, kind, head string }{
 		{"Log messages", "At `--v=0`, the default, each line is something that an operator may act on.", logMessage, "message"},
-		{"Events", "`ContractUnknown`, `GateMissing`, `IDLost`, `KindMissing`, `OtherGates`, `OwnerUnknown`, `PartitionsPaused`, `PodTooLarge`, `SlotTaken` and `WaitingForSlot` are on a pod, `PodRemoved` and `WriteRefused` on both, the others on the workload. Those that are Normal say so.", eventMessage, "reason"},
+		{"Events", "Events are on the workload. Those on a pod say so, and so do those that are Normal.", eventMessage, "reason"},
 		{"Errors", "A command ends with one of these sentences on standard error. Names and numbers stand in place of `…`.", errorMessage, "sentence"},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", part.title, part.says, tableOf(part.head, said[part.kind]))
@@ -115,8 +116,12 @@ func explained(root string) (map[string][]message, error) {
 		if strings.Contains(path, "autoscale") {
 			continue
 		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		code, err := os.ReadFile(path) //nolint:gosec // a file of the project
+		if err != nil {
+			return nil, err
+		}
+		lines, files := strings.Split(string(code), "\n"), token.NewFileSet()
+		file, err := parser.ParseFile(files, path, code, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +145,9 @@ func explained(root string) (map[string][]message, error) {
 				if i < 0 {
 					return nil, fmt.Errorf("%s:%d: the comment stands above a line without a message", path, end.Line)
 				}
+				if kind == eventMessage && aboutPod.MatchString(lines[end.Line]) && !strings.HasPrefix(strings.TrimPrefix(says, "Normal: "), "on a pod") {
+					return nil, fmt.Errorf("%s:%d: the Event is about a pod: begin the comment with \"on a pod:\"", path, end.Line)
+				}
 				said[kind] = append(said[kind], explain(verb.ReplaceAllString(literals[end.Line+1][i], "…"), says))
 			}
 		}
@@ -149,6 +157,9 @@ func explained(root string) (map[string][]message, error) {
 	}
 	return said, complete(logMessage, logged, said[logMessage])
 }
+
+// aboutPod matches a line that writes an Event about a pod.
+var aboutPod = regexp.MustCompile(`\baboutPod\(|\bAbout: o\.pod\b`)
 
 // verb matches what fmt replaces.
 var verb = regexp.MustCompile(`%[a-z]`)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	inspection "github.com/idalloc/idalloc/internal/inspect"
 )
 
 const root = "../.."
@@ -30,6 +32,31 @@ func TestThePagesAreCurrent(t *testing.T) {
 			}
 		}
 		t.Errorf("%s is not what the code has: run go run ./hack/reference", path)
+	}
+}
+
+// Explain and verify find Events by their reasons. A reason that was renamed would match nothing.
+func TestTheEventsThatExplainAndVerifyReadAreWritten(t *testing.T) {
+	said, err := explained(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	means := map[string]string{}
+	for _, m := range said[eventMessage] {
+		means[m.text] = strings.TrimPrefix(m.means, "Normal: ")
+	}
+	onPods, onWorkloads := inspection.Reasons()
+	for _, reason := range append(onPods, onWorkloads...) {
+		if means[reason] == "" {
+			t.Errorf("no code writes the Event %s, which package inspect reads", reason)
+		}
+	}
+	// These do not say why a pod has no id, or explain says it by itself.
+	others := []string{"KindMissing", "LockChanged", "OwnerUnknown", "PartitionsPaused", "PodRemoved", "SlotTaken"}
+	for reason, meaning := range means {
+		if strings.HasPrefix(meaning, "on ") && !slices.Contains(onPods, reason) && !slices.Contains(others, reason) {
+			t.Errorf("explain does not show the Event %s of a pod: add it to podReasons of package inspect, or to the list in this test", reason)
+		}
 	}
 }
 

@@ -57,12 +57,25 @@ func missing(ctx context.Context, s *store.Store, whole *unstructured.Unstructur
 		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace, map[bool]string{true: " --by=agent"}[of.byAgent], map[bool]string{true: " --strict"}[of.Receipt.Strict])}
 }
 
+// podReasons are the reasons of idalloc's Events about a pod that say why it has no id.
+func podReasons() []string {
+	return []string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", writeRefused, podTooLarge, otherGatesReason}
+}
+
+// otherGatesReason is the reason of the controller's Event on a pod that other scheduling gates hold. It is out of date once they are gone.
+const otherGatesReason = "OtherGates"
+
+// Reasons returns the reasons of the Events that explain and verify read: those on pods, and those on workloads. A test finds those that no code writes.
+func Reasons() (onPods, onWorkloads []string) {
+	return podReasons(), append(ownerReasons(), restsReason)
+}
+
 // said returns the last Event of idalloc about the pod. It returns none without permission to read Events.
 func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) []string {
 	var at, message string
-	reasons := []string{"WaitingForSlot", "IDLost", "GateMissing", "ContractUnknown", "NumberInvalid", "RenewalRefused", writeRefused, podTooLarge}
-	if len(assignedOf(pod).gates) > 0 {
-		reasons = append(reasons, "OtherGates")
+	reasons := podReasons()
+	if len(assignedOf(pod).gates) == 0 {
+		reasons = slices.DeleteFunc(reasons, func(reason string) bool { return reason == otherGatesReason })
 	}
 	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())}
 	err := s.EachObject(ctx, events(), pod.GetNamespace(), o, func() {}, func(e *unstructured.Unstructured) {

@@ -28,6 +28,8 @@ const (
 	podTooLarge = "PodTooLarge"
 	// writeRefused is the reason of its Event on a workload whose pods, or whose map, it cannot write.
 	writeRefused = "WriteRefused"
+	// restsReason is the reason of its Event on a workload one of whose ids rests.
+	restsReason = "IDRests"
 )
 
 func events() schema.GroupVersionResource {
@@ -41,6 +43,9 @@ type told struct {
 	// refusal: the API server refuses writes. A dry run finds that, too, unless it depends on what is written, as the size of a pod's annotations.
 	refusal bool
 }
+
+// ownerReasons are the reasons of the controller's Events on a workload that say why pods have no ids.
+func ownerReasons() []string { return []string{"RolloutWaits", "RemovalRefused", writeRefused} }
 
 // readTold reads the controller's Events about the owner, and records which ids rest. It returns none if the controller has nothing to do for any pod, or
 // without permission to read Events.
@@ -59,8 +64,8 @@ func (n *snapshot) readTold(ctx context.Context, s *store.Store) []told {
 		reason, _ := e.Object["reason"].(string)
 		message, _ := e.Object["message"].(string)
 		at, err := time.Parse(time.RFC3339, heardAt(e))
-		ours := e.Object["reportingComponent"] == reporter && slices.Contains([]string{"RolloutWaits", "RemovalRefused", writeRefused}, reason)
-		if e.Object["reportingComponent"] == reporter && reason == "IDRests" {
+		ours := e.Object["reportingComponent"] == reporter && slices.Contains(ownerReasons(), reason)
+		if e.Object["reportingComponent"] == reporter && reason == restsReason {
 			n.rollout.rest(message)
 		}
 		if err == nil && ours && at.After(newest[reason].at) {

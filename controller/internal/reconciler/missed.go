@@ -88,7 +88,7 @@ func (m missed) tellMissing(ctx context.Context, kind string) {
 	if pod, err := m.store.GetPod(ctx, string(namespace), m.name); err == nil { // if it serves one namespace, it may not read its own pod
 		about.UID = pod.UID
 	}
-	// Event: on the controller's own pod: the cluster does not have a kind of --kind. Its pods get no ids until it comes. Pods of other kinds get theirs.
+	// Event: on the pod of the controller: the cluster does not have a kind of --kind. Its pods get no ids until it comes. Pods of other kinds get theirs.
 	// Do: install the kind, or remove it from the chart's value controller.kinds.
 	m.event(ctx, about, string(namespace), kubeevent.Warning, "KindMissing",
 		fmt.Sprintf("the cluster has no kind %s: pods of it get no ids until it comes", sanitise.Quoted(kind)))

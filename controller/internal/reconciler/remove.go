@@ -61,8 +61,8 @@ func (p *pass) removeOne(ctx context.Context, r decision.Removal) error {
 		p.metrics.removed(r.Cause)
 		// Log: the controller removed a pod; an Event of the pod says the same.
 		p.log.Info("pod removed", "pod", r.Pod, "id", r.ID, "cause", r.Cause)
-		// Event: Normal: the controller removed a pod so that another one gets its id, or because its id was above the count. The workload gets the first such
-		// Event of each minute.
+		// Event: Normal: on a pod: the controller removed it so that another one gets its id, or because its id was above the count. The workload gets the first
+		// such Event of each minute.
 		// Do: nothing; idalloc.dev/evict limits how many at a time.
 		p.event(ctx, aboutPod(meta), p.ref.Namespace, kubeevent.Normal, "PodRemoved", fmt.Sprintf("removed, because it %s", r.Cause))
 		p.event(ctx, p.owner.About(), p.ref.Namespace, kubeevent.Normal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))

@@ -69,7 +69,7 @@ func (x *Reconciler) settlePod(ctx context.Context, ref kinds.Ref) (kinds.Ref, e
 		// Log: the pod has no owner that idalloc can count, so it waits behind its gate for ever; an Event says the same.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
 		x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
-		// Event: the pod has no owner that idalloc can count, so it waits behind its gate for ever.
+		// Event: on a pod: it has no owner that idalloc can count, so it waits behind its gate for ever.
 		// Do: run it from an [owner](words.md), or name its kind with --kind.
 		x.event(ctx, aboutPod(pod), ref.Namespace, kubeevent.Warning, "OwnerUnknown",
 			fmt.Sprintf("the pod gets no id: %v; --kind of idalloc-controller names further kinds", err))

@@ -63,7 +63,7 @@ func (p *pass) tellWaits(ctx context.Context, waits []decision.Wait) {
 		switch meta := p.metas[w.Pod]; {
 		case meta == nil:
 		case w.Reason == decision.ReasonNoGate:
-			// Event: a pod has the label but no gate, so its program runs without an id.
+			// Event: on a pod: it has the label but no gate, so its program runs without an id.
 			// Do: add the gate to the pod template, or install the admission policies.
 			p.warn(ctx, aboutPod(meta), "GateMissing", "",
 				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", receipt.AssignLabel, receipt.Gate))
@@ -136,7 +136,7 @@ func (p *pass) tellRefused(ctx context.Context) {
 		if count++; count == 1 {
 			who, example = refuses, fmt.Sprintf("pod %s: %s", meta.Name, inWords(err))
 		}
-		// Event: admission refuses what the controller writes. The pod gets no id, or no new count.
+		// Event: on a pod, and on its workload: admission refuses what the controller writes. The pod gets no id, or no new count.
 		// Do: exempt idalloc's keys, or delete the pod. If the message is about a resourceVersion, see it.
 		if told < mostTold && p.warn(ctx, aboutPod(meta), "WriteRefused", "", refuses+" on the pod: "+inWords(err)) {
 			told++
@@ -177,8 +177,8 @@ func (p *pass) tellUnlocked(ctx context.Context, t decision.Take) {
 	if !t.Begun {
 		return
 	}
-	// Event: another program removed or changed the receipt, the labels or the id of a pod whose program runs. The controller writes them again. If another pod
-	// got the id meanwhile, the one that began later is deleted.
+	// Event: on a pod whose program runs: another program removed or changed its receipt, labels or id. The controller writes them again. If another pod got the
+	// id meanwhile, the one that began later is deleted.
 	// Do: find who changed them in the audit log, and install the admission policies.
 	p.warn(ctx, aboutPod(p.meta(t.Pod)), "LockChanged", "", fmt.Sprintf(
 		"another program removed or changed what says that the pod runs under id %d: it is written again; install the admission policies, which forbid that", t.ID))

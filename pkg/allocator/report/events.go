@@ -94,11 +94,11 @@ func (o *Events) Observe(e event.Event) {
 			}, nil)
 		}
 	case event.Lost:
-		// Event: the pod's id is gone, whether or not its work had stopped; the message says why. The pod claims another slot.
+		// Event: on a pod: its id is gone, whether or not its work had stopped; the message says why. The pod claims another slot.
 		// Do: as for the log message `id lost`.
 		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
 	case event.Unrenewed:
-		// Event: strict mode: the API server refuses the renewals of the pod's Lease; the message has its sentence. Unless one is accepted in time, the pod
+		// Event: on a pod in strict mode: the API server refuses the renewals of its Lease; the message quotes it. Unless one is accepted in time, the pod
 		// withdraws its id and stops its work.
 		// Do: see [the API server refuses renewals](outages.md#the-api-server-refuses-renewals).
 		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "RenewalRefused", Message: "the Lease is not renewed: " + e.Reason}, nil)
@@ -148,8 +148,8 @@ func (o *Events) partitions(e event.Event) {
 		o.leaveSeldom(kubeevent.Event{About: e.About, Type: kubeevent.Warning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
 	case event.Paused:
 		if e.Paused && e.For > 0 {
-			// Event: the program of `idalloc run`, `RunPartitions` or `Start` ended three times in a row, or more, each time soon after its start. Other
-			// pods work on the partitions until the time in the message is over.
+			// Event: on a pod: the program of `idalloc run`, `RunPartitions` or `Start` ended three times in a row, or more, each time soon after its
+			// start. Other pods work on the partitions until the time in the message is over.
 			// Do: read the program's log.
 			o.leaveSeldom(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
 				"the program failed %d times in a row: for %s other pods get the partitions of id %d", e.Failed, e.For.Round(time.Second), e.ID)})
@@ -184,7 +184,7 @@ func (o *Events) complain(what string) {
 	before, next := o.complaint, complaint{what: what, at: o.store.Clock.Now()}
 	if before.due(what, next.at) {
 		o.complaint, o.complained = next, true
-		// Event: the pod has waited for an id for half a minute; the message says what for.
+		// Event: on a pod: it has waited for an id for half a minute; the message says what for.
 		// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
 		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Warning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what},
 			func() { o.complaint, o.complained = before, false })
@@ -195,7 +195,7 @@ func (o *Events) complain(what string) {
 func (o *Events) relieve(id int) {
 	if o.complained {
 		o.complained = false
-		// Event: Normal: the pod has an id after a long wait. The message says how long it took and what it waited for.
+		// Event: Normal: on a pod: it has an id after a long wait. The message says how long it took and what it waited for.
 		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Normal, Reason: "SlotTaken", Message: fmt.Sprintf(
 			"got id %d after %s; before, idalloc waited for %s", id, o.store.Clock.Since(o.claiming).Round(time.Second), o.complaint.what)}, nil)
 	}
