@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,27 @@ func filled(t *testing.T, sentences ...string) {
 	t.Helper()
 	if word := regexp.MustCompile(`\{[a-z ]+\}`).FindString(strings.Join(sentences, "\n")); word != "" {
 		t.Errorf("%s is not filled in: %q", word, sentences)
+	}
+}
+
+// A case shows what each finding says, so that a person can read the sentence with its words filled in.
+func TestEachKindOfFindingHasACase(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for _, path := range paths {
+		cases, err := os.ReadFile(path) //nolint:gosec // a file of this package
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, cases...)
+	}
+	for _, r := range findings() {
+		if r.kind != Silent && !strings.Contains(string(text), "\n"+string(r.kind)+": ") { // unused_test.go has that one
+			t.Errorf("no case in testdata shows the finding %s", r.kind)
+		}
 	}
 }
 
