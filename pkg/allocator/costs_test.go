@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// verb returns "LIST pods" and the like, as kubectl calls them.
+// verb returns "LIST pods" and the like, as kubectl calls them. A list that the API server may answer from its cache is "LIST pods since".
 func verb(r *http.Request) string {
 	_, rest, _ := strings.Cut(r.URL.Path, "/namespaces/")
 	parts := strings.Split(rest, "/") // namespace, resource, name
@@ -24,6 +24,9 @@ func verb(r *http.Request) string {
 		method = "WATCH"
 	case len(parts) == 2:
 		method = "LIST"
+	}
+	if method == "LIST" && r.URL.Query().Get("resourceVersion") != "" {
+		parts[1] += " since"
 	}
 	return method + " " + parts[1]
 }
@@ -45,10 +48,10 @@ func TestWhatItCostsWithoutPartitions(t *testing.T) {
 	b.pod("p1")
 	for pod, want := range []map[string]int{
 		{ // it resolves its owner, plans for both with two lists, and takes with the third (T3)
-			"GET pods": 1, "GET replicasets": 1, "LIST pods": 3, "PATCH deployments": 1, "PATCH pods": 1, "WATCH deployments": 1, "WATCH pods": 1,
+			"GET pods": 1, "GET replicasets": 1, "LIST pods": 2, "LIST pods since": 1, "PATCH deployments": 1, "PATCH pods": 1, "WATCH deployments": 1, "WATCH pods": 1,
 		},
 		{ // the map names it already
-			"GET pods": 1, "GET replicasets": 1, "GET deployments": 1, "LIST pods": 1, "PATCH pods": 1, "WATCH deployments": 1, "WATCH pods": 1,
+			"GET pods": 1, "GET replicasets": 1, "GET deployments": 1, "LIST pods since": 1, "PATCH pods": 1, "WATCH deployments": 1, "WATCH pods": 1,
 		},
 	} {
 		b.works(fmt.Sprint("p", pod), nil)
