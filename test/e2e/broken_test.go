@@ -33,7 +33,7 @@ var _ = Describe("A revision whose program ends as soon as it has an id", func()
 
 		By("waiting for half a minute until the pod that stands back tells why")
 		Eventually(func(g Gomega, ctx context.Context) {
-			g.Expect(w.kubectl(ctx, "describe", "pod", broken.Name)).To(MatchRegexp(`Warning\s+WaitingForSlot\s.*idalloc\s+no id yet: idalloc waits for a later try: this pod's program ended by itself`))
+			g.Expect(w.kubectl(ctx, "describe", "pod", broken.Name)).To(MatchRegexp(`Warning\s+WaitingForSlot\s.*this pod's program ended by itself`))
 			w.keptBy(ctx, g, before)
 		}).WithContext(ctx).Should(Succeed())
 
