@@ -30,7 +30,7 @@ func newInject() *cobra.Command {
 for:
 
   idalloc.dev/inject: "true"       the native sidecar
-  idalloc.dev/assign: agent        beside it: the controller plans
+  idalloc.dev/assign: agent        in addition: the controller plans
   idalloc.dev/assign: controller   what an id of the controller needs: a gate,
                                    IDALLOC_ID, IDALLOC_COUNT and files
 
@@ -84,7 +84,7 @@ func (i *injectCommand) asks() string {
 	case inject.BySidecar:
 		return " of a sidecar: give its pod template the label " + sidecar
 	case inject.ByAgent:
-		return " of a sidecar: give its pod template the label " + sidecar + ", beside which this command sets " + inject.AssignLabel + ": " + inject.ByAgent
+		return " of a sidecar: give its pod template the label " + sidecar + ", to which this command adds " + inject.AssignLabel + ": " + inject.ByAgent
 	case inject.ByController:
 		return " of the controller: give its pod template the label " + controller
 	}

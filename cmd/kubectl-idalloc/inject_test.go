@@ -54,7 +54,7 @@ func TestInjectNamesTheLabelOfTheWay(t *testing.T) {
 	for by, want := range map[string]string{
 		"":           `the label idalloc.dev/assign: controller or idalloc.dev/inject: "true", or use --all`,
 		"sidecar":    `the label idalloc.dev/inject: "true", or use --all`,
-		"agent":      `the label idalloc.dev/inject: "true", beside which this command sets idalloc.dev/assign: agent, or use --all`,
+		"agent":      `the label idalloc.dev/inject: "true", to which this command adds idalloc.dev/assign: agent, or use --all`,
 		"controller": "the label idalloc.dev/assign: controller, or use --all",
 	} {
 		if _, _, stderr := call(t, other, "-f", "-", "--by="+by); !strings.HasSuffix(stderr, want+"\n") {

@@ -102,7 +102,7 @@ func TestAFenceHookIsTriedUntilItsTimeIsOverWhateverEnds(t *testing.T) {
 		if took := time.Since(begin); took != f.lead || tries < 10 {
 			t.Errorf("gave up after %d tries and %s", tries, took)
 		}
-		if len(logged) != 1 || !strings.Contains(logged[0], "the work may go on under an id that is withdrawn") {
+		if len(logged) != 1 || !strings.Contains(logged[0], "the work may continue under an id that is withdrawn") {
 			t.Errorf("the log has %q", logged)
 		}
 		if _, mayWork := b.mayWork(); !mayWork {

@@ -55,12 +55,12 @@ func (d *drainer) logGiven(id identity.Identity, stop allocator.Stop, reason err
 	if stop.All {
 		// Log: `--drain-timeout` is over, with `--drain-timeout-action=give`.
 		// Do: find out why the program is slow to stop; `keep` is the safe choice.
-		log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "token", id.Token)
+		log.Info("the work has not stopped in time; its slot is given away anyway, and two pods may act under one id", "token", id.Token)
 		return
 	}
 	// Log: `--drain-timeout` is over, with `--drain-timeout-action=give`.
 	// Do: find out why the program is slow to stop; `keep` is the safe choice.
-	log.Info("the work on some partitions has not stopped in time; they are given away all the same, and two pods may work on one partition",
+	log.Info("the work on some partitions has not stopped in time; they are given away anyway, and two pods may work on one partition",
 		"partitions", stop.Partitions.String())
 }
 
@@ -119,6 +119,6 @@ func (f *fencer) fence(ctx context.Context) {
 	if err != nil {
 		// Log: strict mode: `--fence-exec` failed or took longer than a third of `--fence-after`.
 		// Do: read the error, which quotes the end of the output, and repair the hook.
-		f.o.Allocator.Log.Error(err, "the fence hook failed; the work may go on under an id that is withdrawn", "id", id.ID, "token", id.Token)
+		f.o.Allocator.Log.Error(err, "the fence hook failed; the work may continue under an id that is withdrawn", "id", id.ID, "token", id.Token)
 	}
 }

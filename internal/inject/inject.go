@@ -72,7 +72,7 @@ type injector struct {
 func (i *injector) document(text string) (string, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &root); err != nil {
-		return "", fmt.Errorf("a document is no YAML: %w: repair it, or leave it out", err)
+		return "", fmt.Errorf("a document is not valid YAML: %w: repair it, or leave it out", err)
 	}
 	if root.Kind != yaml.DocumentNode || root.Content[0].Kind != yaml.MappingNode {
 		return text, nil

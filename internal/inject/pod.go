@@ -13,7 +13,7 @@ import (
 func Pod(object []byte, image string) ([]byte, error) {
 	var fields map[string]any
 	if err := utiljson.Unmarshal(object, &fields); err != nil {
-		return nil, fmt.Errorf("the pod is no JSON: %w", err)
+		return nil, fmt.Errorf("the pod is not valid JSON: %w", err)
 	}
 	var root yaml.Node
 	if err := root.Encode(fields); err != nil {

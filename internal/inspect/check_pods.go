@@ -69,7 +69,7 @@ func foreign(f *facts) []about {
 // otherOwners finds pods with a receipt for another owner. newPod excludes agents to which this owner proposes the same.
 func otherOwners(f *facts) []about {
 	return f.each(func(p pod) (words, bool) {
-		does := map[receipt.State]string{receipt.Locks: "works under id " + number(p.elsewhere.Share.ID), receipt.Waits: "waits"}[p.elsewhere.State]
+		does := map[receipt.State]string{receipt.Locks: "works under id " + number(p.elsewhere.Share.ID), receipt.Waits: "waits for an id"}[p.elsewhere.State]
 		return words{theOther: p.elsewhere.Owner, "does": does}, p.live() && !f.left(p) && f.strays(p) && does != ""
 	})
 }

@@ -67,7 +67,7 @@ func (f *facts) keepers() []string {
 	return keep
 }
 
-// stuck returns a pod that waits in vain in a rolling update that cannot continue by itself, or "". The update is stuck if all of this is true:
+// stuck returns a pod that waits for ever in a rolling update that cannot continue by itself, or "". The update is stuck if all of this is true:
 //
 //   - A pod of the current revision waits, and that revision runs idalloc.
 //   - Every id belongs to a live pod that does not hand it over to the waiter.

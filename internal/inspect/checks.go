@@ -32,7 +32,7 @@ const (
 	rounded = "its maxUnavailable is 0, since a percentage of {count} replicas is rounded down"
 	givesIt = " Give a pod that starts time with --wait=1m. "
 	keeps   = " A new pod starts before an old one ends, and these do not hand their ids over: {pods}. To mend that, {out}"
-	written = ", for {since} at least, as long as idalloc has not written the workload"
+	written = ", and idalloc has not written the workload for at least {since}"
 )
 
 // findings returns the checks for things that are wrong. Findings of the same kind must differ in more than their sentence.
@@ -42,7 +42,7 @@ func findings() []row {
 			"and delete the pod that does not act under the id."},
 		{"dead", deadHolders, "id {id} belongs to pod {pod}, which is {why}. " + taker + stays},
 		{"lost", lostHolders(false), "id {id} belongs to pod {pod}, which has outlived its grace period by {over}: its node {node} may be down. No other pod gets the id before this one is gone. " +
-			"Bring the node back. If it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or delete the Node object."},
+			"Bring the node back. If the node will not come back, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or delete the Node object."},
 		{"lostStrict", lostHolders(true), "id {id} belongs to pod {pod}, whose grace period has been over for {over}: its node {node} may be down. Another strict pod takes it {when}. " +
 			"If none waits, bring the node back."},
 		{"fenced", fencedHolders, "pod {pod} has not renewed the Lease of id {id} since {since}, so its work has stopped, and another strict pod may take the id. {why}"},
@@ -60,17 +60,17 @@ func findings() []row {
 			"If none does, run `kubectl annotate {kind} {name} -n {namespace} " + assignment.Key + "-`."},
 		{"mismatch", mismatches, "pod {pod} locks id {id}, and the assignment gives it to {other}. " + planner + " puts that right." + stays},
 		{"otherID", otherIDs, "the assignment gives id {id} to pod {pod}, whose receipt locks id {other}. " + planner + " puts that right." + stays},
-		{"notTaken", untaken(false), "the assignment has given id {id} to pod {pod} for {since} at least, and the pod has not locked it. See the log of idalloc in the pod: " +
-			"it may not reach the API server. Otherwise an admission webhook or policy removes its receipt. If the pod is of no use, run {delete}."},
-		{"notGiven", untaken(true), "the assignment has given id {id} to pod {pod} for {since} at least, and idalloc-controller has not given it to the pod. See " + checks + "."},
+		{"notTaken", untaken(false), "the assignment has given id {id} to pod {pod} for at least {since}, and the pod has not locked it. See the log of idalloc in the pod: " +
+			"it may not reach the API server. Otherwise an admission webhook or policy removes its receipt. If you do not need the pod, run {delete}."},
+		{"notGiven", untaken(true), "the assignment has given id {id} to pod {pod} for at least {since}, and idalloc-controller has not given it to the pod. See " + checks + "."},
 		{"writeRefused", refusedWrites, "the API server refuses what idalloc writes on {what}: {why}. Exempt idalloc's keys from that rule{else}."},
-		{"otherOwner", otherOwners, "pod {pod} is a pod of {owner}, and its receipt for {other} says that it {does}. idalloc in the pod stops its work there and claims an id here, " +
+		{"otherOwner", otherOwners, "pod {pod} is a pod of {owner}, but still {does} of {other}. idalloc in the pod stops its work there and claims an id here, " +
 			"within seconds. An agent does so when idalloc-controller proposes another id. If it stays, see its log, and run {delete}."},
 		{"stranded", stranded, "pod {pod} is a pod of {owner}. It gave its id of {other} up {since} ago, and has not come here. See its log: perhaps the Role of its account does not " +
 			"permit this workload."},
 		{"ungated", ungated, "pod {pod} has label " + receipt.AssignLabel + " and no scheduling gate, so its program runs without an id. See " + checks +
 			" for the policy that adds the gate, and run {delete}."},
-		{"untold", untold, "idalloc-controller has proposed nothing for {since} at least to pods with label " + receipt.AssignLabel + ": " + receipt.ByAgent + " ({pods}). See " + checks +
+		{"untold", untold, "idalloc-controller has proposed nothing for at least {since} to pods with label " + receipt.AssignLabel + ": " + receipt.ByAgent + " ({pods}). See " + checks +
 			": it may be away, or not know the kind of the workload. Pods with an id keep it."},
 		{"misled", misled, "annotation " + receipt.ProposalKey + " of pod {pod}, which is one of {owner}, names {other}. The controller writes it again within seconds. If it stays, see " + checks + "."},
 		{"foreign", foreign, "pod {pod} is not a pod of {owner} ({why}), and its receipt locks id {id}. No other pod gets the id while it lives. See who made or relabelled it. " +
@@ -78,8 +78,8 @@ func findings() []row {
 		{"waits", barred(false), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids, and none of them ends ({pods}). Delete one that is not needed."},
 		{"barred", barred(true), "pod {pod} has waited for an id for {since}. Live pods have all {count} ids ({pods}), and {other} has no place in the workload any more. " +
 			"Kubernetes ends that one only when this one is Ready: run {drop}."},
-		{"notStopped", notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work continues." + repair},
-		{"notMoved", notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} continues." + repair},
+		{"notStopped", notStopped, "pod {pod} was asked for id {id} at least {since} ago, pod {other} waits for it, and its work continues." + repair},
+		{"notMoved", notMoved, "the count has been {count} for at least {since}, and the work of pod {pod} under id {id} continues." + repair},
 		{"frozen", frozenSets, "{owner} and ReplicaSet {other} were made by one Deployment, and have different owners. idalloc-controller gives no id and removes no pod until one owner has both. " +
 			"Make the Deployment again, or delete what you do not need. A ReplicaSet that is to stay alone needs annotation " + assignment.AdoptKey + " with its own name."},
 		{"stuck", stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
@@ -89,7 +89,7 @@ func findings() []row {
 			"or run `kubectl rollout undo deployment/{name} -n {namespace}`."},
 		{"standing", standing, "idalloc-controller is blocked, and said {since} ago: {message}."},
 		{"otherGates", otherGates, "pod {pod} has waited for {since} behind other scheduling gates ({gates}). It gets an id when idalloc's gate is the last. See who removes them. " +
-			"One that waits to be the last, too, never comes on."},
+			"If another program also waits until its gate is the last, neither removes its gate."},
 		{"condemned", condemnedHolders, "{owner} does not have the ordinals of {pods} any more, which keep ids that another pod waits for. With the policy OrderedReady Kubernetes removes " +
 			"such a pod only when all others are Ready. Run {delete}, and so on for each."},
 		{"condemnedIdle", condemnedIdlers, "{owner} does not have the ordinals of {pods} any more, which have no ids and are not Ready without. With the policy OrderedReady Kubernetes removes " +
@@ -103,9 +103,9 @@ func findings() []row {
 		{"partitionUnowned", unowned(true), "partitions {partitions} belong to no id" + written + ". " + planner + " gives them out within seconds. See " + podsLog + "."},
 		{"partitionAwaiting", awaited("tooLong"), "partitions {partitions} belong to id {id}, which no pod has" + written + ". Other ids should have got them {after} (annotation " +
 			assignment.PartitionFailoverAfterKey + "). See why no pod has the id, and " + podsLog + "."},
-		{"partitionNotTaken", partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for {since} at least. The pod takes them, or a pod " +
+		{"partitionNotTaken", partitionsNotTaken, "partitions {partitions} belong to id {id}, and pod {pod}, which has it, has not locked them for at least {since}. The pod takes them, or a pod " +
 			"that lacks them moves them, within seconds. If it stays, see " + podsLog + "."},
-		{"partitionNotStopped", partitionsNotStopped, "another id is to have partitions {partitions} for {since} at least, and the work of pod {pod} on them continues." + repair},
+		{"partitionNotStopped", partitionsNotStopped, "partitions {partitions} should go to another id, and the work of pod {pod} on them has continued for at least {since}." + repair},
 		{"ignored", ignored, "{what}: the value is invalid and is ignored. Set a valid one."},
 	}, wishRows()...)
 }

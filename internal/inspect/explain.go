@@ -173,10 +173,10 @@ func (f *facts) waitsFor(p pod) []string {
 	}
 	if p.Ordinal != proposal.NoOrdinal && p.Ordinal < count {
 		if name, _ := f.holder(p.Ordinal); name != "" {
-			return append(reasons, fmt.Sprintf("the pod has ordinal %d and waits for that very id, which pod %s has", p.Ordinal, name))
+			return append(reasons, fmt.Sprintf("the pod has ordinal %d and waits for the id of that number, which pod %s has", p.Ordinal, name))
 		}
 	}
-	if known || f.mapRefused != "" || p.gated && (p.contract != "" || p.noNumber != "") { // it gets none, whoever has them
+	if known || f.mapRefused != "" || p.gated && (p.contract != "" || p.noNumber != "") { // the pod gets no id, even if one is free
 		return reasons
 	}
 	return append(reasons, f.holders()...)

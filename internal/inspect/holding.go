@@ -174,7 +174,7 @@ func (h *holding) strays(p pod) bool {
 // then one of these should take the slot.
 func (h *holding) claims(p pod) bool {
 	switch {
-	case p.Receipt.State == receipt.GaveUp: // it takes nothing before its receipt says that it waits again
+	case p.Receipt.State == receipt.GaveUp: // it takes no slot until its receipt has the state Waits again
 	case p.elsewhere.State != receipt.None: // it still belongs to another owner
 	case p.controller == "": // the pod belongs to no owner, or its owner has released it
 	case p.byController && (!p.gated || len(p.gates) > 0): // nothing can give it a slot now

@@ -129,7 +129,7 @@ type assigned struct {
 	contract string
 	// given is the id that the program reads, or "".
 	given string
-	// first is the first machine number for which the pod asks, or 0. noNumber is why what it asks for is none.
+	// first is the first machine number for which the pod asks, or 0. noNumber explains why that number is invalid, or is "".
 	first    int
 	noNumber string
 	// known is the count that the pod was last told, or "".

@@ -40,7 +40,7 @@ func events() schema.GroupVersionResource {
 type told struct {
 	at      time.Time
 	message string
-	// refusal: the API server refuses writes. A dry run finds that, too, unless it depends on what is written, as the size of a pod's annotations.
+	// refusal: the API server refuses writes. A dry run also finds that, unless it depends on the content, such as the size of a pod's annotations.
 	refusal bool
 }
 

@@ -68,7 +68,7 @@ func (v PartitionView) None() string {
 	if v.wanted > 0 {
 		return fmt.Sprintf("%s in namespace %s has no partitions in force: annotation %s asks for %d", v.Owner, v.Namespace, assignment.PartitionCountKey, v.wanted)
 	}
-	return fmt.Sprintf("%s in namespace %s has no partitions: annotation %s says how many there are to be", v.Owner, v.Namespace, assignment.PartitionCountKey)
+	return fmt.Sprintf("%s in namespace %s has no partitions: set annotation %s to the number that you want", v.Owner, v.Namespace, assignment.PartitionCountKey)
 }
 
 // Write writes rows of a wide table in kubectl's style.

@@ -31,7 +31,7 @@ func TestAFIFOInTheDirectoryBlocksNothing(t *testing.T) {
 		"the secret":       func() error { _, err := d.Secret(); return err },
 		"the identity":     func() error { _, _, err := d.Current(); return err },
 	} {
-		if err := read(); err == nil || !strings.Contains(err.Error(), "is no file that idalloc wrote") {
+		if err := read(); err == nil || !strings.Contains(err.Error(), "is not a file that idalloc wrote") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

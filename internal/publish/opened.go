@@ -162,7 +162,7 @@ func (o opened) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, fmt.Errorf("%s is no file that idalloc wrote: remove it, or choose another directory with --dir", path.Join(o.Name(), name))
+		return nil, fmt.Errorf("%s is not a file that idalloc wrote: remove it, or choose another directory with --dir", path.Join(o.Name(), name))
 	}
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }

@@ -61,7 +61,7 @@ func (a *Allocator) compared(by string) {
 	case !t.Doubts && !t.Others.Slot:
 		a.contention.again = a.clock.Now().Add(a.pace.Longer(againTime))
 	default:
-		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
+		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " also locks it"})
 		if t.Doubts && a.clock.Since(a.work.Resumed()) <= doubt {
 			a.wait.after(a.clock.Now(), a.wait.retry.Next(), "pod "+by+", which locks the same, to withdraw")
 			return

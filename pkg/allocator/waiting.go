@@ -102,7 +102,7 @@ func (a *Allocator) explain(next duty.Duty) {
 	switch next.Why {
 	case duty.Content:
 	case duty.WorkStops:
-		what = "the work to stop that was told to"
+		what = "its work to stop"
 	case duty.NoSlot:
 		r = a.source.Reason(a.leaseInTheWay())
 		what = r.Text

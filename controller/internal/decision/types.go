@@ -193,7 +193,7 @@ const (
 	CauseBroken  Cause = "is of an older revision and not available, and a pod of the current one waits for its id"
 	CauseOlder   Cause = "is of an older revision, and a pod of the current one waits for its id"
 	CauseAbove   Cause = "has an id above the count, and a lower one is free"
-	CauseClashes Cause = "runs under an id that another pod locks by now"
+	CauseClashes Cause = "runs under an id that another pod now locks"
 	CauseLater   Cause = "runs under an id or a machine number under which another pod began earlier"
 	CauseCount   Cause = "started with another count"
 )

@@ -56,7 +56,7 @@ func NewMetrics(now func() time.Time, pods func() []corev1.Pod, leads func() boo
 			Name: "idalloc_controller_conflicts_total", Help: "Writes that failed because the object had changed since it was read.",
 		}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "idalloc_controller_failed_writes_total", Help: "Writes that failed and come again, by step.",
+			Name: "idalloc_controller_failed_writes_total", Help: "Writes that failed and are retried, by step.",
 		}, []string{"step"}),
 		missing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "idalloc_controller_missing_kinds", Help: "Kinds of --kind that the cluster does not have. Their pods get no ids.",

@@ -18,20 +18,21 @@ import (
 )
 
 const (
-	// firstAsk and lastAsk bound the interval at which the API server is asked again for a missing kind.
+	// firstAsk and lastAsk bound the interval at which the API server is asked for a missing kind.
 	firstAsk, lastAsk = 5 * time.Second, time.Minute
 	// namespaceFile contains the namespace of the pod.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
 // ErrKindCame means that the cluster now has a kind that was missing when this process started. The process must start again to watch it.
-var ErrKindCame = errors.New("the cluster has a further kind by now, and the controller begins again with it")
+var ErrKindCame = errors.New("the cluster now has a kind that was missing: the controller restarts to use it")
 
 // ErrNamespaceCame means that the controller may now list pods in a namespace in which it could not when this process started.
-var ErrNamespaceCame = errors.New("the controller may serve a further namespace by now, and begins again with it")
+var ErrNamespaceCame = errors.New("the controller may now serve a namespace that was missing: it restarts to use it")
 
 // missed is a manager.Runnable that waits for kinds that the cluster does not have, and for namespaces in which the controller may not list pods. It ends with
-// ErrKindCame or ErrNamespaceCame when one of them comes, because caches and watches are made only at the start. It polls at growing intervals: a watch of all definitions would need a permission that nothing else needs.
+// ErrKindCame or ErrNamespaceCame when one of them comes, because caches and watches are made only at the start. It polls at growing intervals: a watch of all
+// definitions would need a permission that nothing else needs.
 type missed struct {
 	*Reconciler
 
@@ -68,7 +69,7 @@ func (m missed) Start(ctx context.Context) error {
 		case <-m.store.Clock.After(wait):
 		}
 		if _, still, _ := kinds.BuiltIn().Find(m.mapper, m.names...); len(still) < len(m.names) {
-			return fmt.Errorf("%w: %s was missing, %q is", ErrKindCame, strings.Join(m.names, ", "), still)
+			return fmt.Errorf("%w: missing before: %s; missing now: %q", ErrKindCame, strings.Join(m.names, ", "), still)
 		}
 		for _, namespace := range m.away {
 			if onePod(ctx, m.server, namespace) == nil {

@@ -60,7 +60,7 @@ func (x *Reconciler) settlePod(ctx context.Context, ref kinds.Ref) (kinds.Ref, e
 	}
 	top, err := watch.Resolve(ctx, x.store, pod)
 	if c := metav1.GetControllerOfNoCopy(pod); err == nil && c != nil && top.Rolls() && top.Names(c) {
-		err = fmt.Errorf("%w: the pod says that %s controls it, and a Deployment has ReplicaSets, and no pods", watch.ErrUnknownOwner, top)
+		err = fmt.Errorf("%w: the pod names %s as its controller, but a Deployment controls ReplicaSets, not pods", watch.ErrUnknownOwner, top)
 	}
 	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {
 		return top, err

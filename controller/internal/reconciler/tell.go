@@ -41,7 +41,7 @@ func (p *pass) tell(ctx context.Context, d decision.Decision) {
 	for _, c := range d.Plan.Foreign {
 		if len(d.Waits) > 0 {
 			p.warn(ctx, p.owner.About(), "SlotLockedByForeignPod", c.Pod, fmt.Sprintf(
-				"no pod gets id %d, because pod %s locks it, which is not of the workload: see who relabelled or made it, and delete it when nothing acts in it any more", c.ID, c.Pod))
+				"pod %s locks id %d and is not a pod of the workload, so no pod gets that id: see who relabelled or made it, and delete it when nothing works in it any more", c.Pod, c.ID))
 		}
 	}
 	if large := d.Plan.TooLarge; large != nil {
@@ -181,7 +181,7 @@ func (p *pass) tellUnlocked(ctx context.Context, t decision.Take) {
 	// id meanwhile, the one that began later is deleted.
 	// Do: find who changed them in the audit log, and install the admission policies.
 	p.warn(ctx, aboutPod(p.meta(t.Pod)), "LockChanged", "", fmt.Sprintf(
-		"another program removed or changed what says that the pod runs under id %d: it is written again; install the admission policies, which forbid that", t.ID))
+		"another program removed or changed the lock or the annotations of id %d, under which the pod runs: they are written again; install the admission policies, which forbid that", t.ID))
 }
 
 // lost names the pods that block a rolling update because their node may be down, and explains what to do.
@@ -196,7 +196,7 @@ func (p *pass) lost() string {
 		return ""
 	}
 	return "; " + strings.Join(names[:min(len(names), 3)], ", ") + " outlived the grace period, keeps its id and may use a disruption budget up: bring its node back, or taint " +
-		"it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute if it is off for good"
+		"it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute if it will not come back"
 }
 
 // tellFrozen writes an Event about an owner that has been frozen for longer than Kubernetes takes to adopt a ReplicaSet.

@@ -194,7 +194,7 @@ func newInformer(from toolscache.ListerWatcher, of runtime.Object, resync time.D
 			list, err := both.ListWithContext(ctx, o)
 			switch {
 			case o.Continue != "" && apierrors.IsResourceExpired(err): // otherwise client-go would take the next first page for the whole list
-				return nil, errors.New("the list took too long, it begins again: " + err.Error())
+				return nil, errors.New("the list took too long and starts again: " + err.Error())
 			case err != nil:
 				return nil, err
 			}

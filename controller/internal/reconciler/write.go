@@ -106,7 +106,7 @@ func (p *pass) fail(of step, err error) {
 	if errors.As(err, new(*request.ForbiddenError)) {
 		p.forbidden = err
 	}
-	p.log.V(1).Info("a write failed, and comes again", "step", string(of), "detail", err.Error())
+	p.log.V(1).Info("a write failed, and is retried", "step", string(of), "detail", err.Error())
 }
 
 // wrote records the object that a write returned.

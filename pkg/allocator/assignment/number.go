@@ -7,7 +7,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// FirstNumberKey is the annotation of a pod template that asks for a machine number beside the id: the number of id 0. The user writes it.
+// FirstNumberKey is the annotation of a pod template that asks for a machine number in addition to the id: the number of id 0. The user writes it.
 const FirstNumberKey = "idalloc.dev/first-number"
 
 // FirstNumber reads FirstNumberKey. Without the annotation, or if its value is invalid, it returns 0. The problem is nil unless the value is invalid.

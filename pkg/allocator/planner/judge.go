@@ -20,7 +20,7 @@ const (
 	notNewer   = "it is of no newer revision, or Kubernetes keeps this pod"
 )
 
-// Judge finds out whether the requester should have the slot. For a dead pod, or one of an older revision, the work would be stopped in vain.
+// Judge finds out whether the requester should have the slot. Otherwise work could stop for a dead pod, or for one of an older revision.
 func (p *Planner) Judge(ctx context.Context) error {
 	s, r := p.o.Process.State(), &p.view.request
 	id := s.Locks.Lock.Share.ID

@@ -15,7 +15,7 @@ import (
 const (
 	// mostContenders exceeds the number of pods for which an owner has room. A mistyped count would yield more.
 	mostContenders = 1 << 15
-	// vainTime is the interval at which one of the holders may plan partitions in vain.
+	// vainTime is the interval at which one of the holders may repeat a plan of partitions that changes nothing.
 	vainTime = 30 * time.Second
 	// sweepTime is how long the map may name dead pods.
 	sweepTime = 4 * time.Second
@@ -59,7 +59,7 @@ type plans struct {
 	// lacksSince is when this holder began to lack partitions of its target.
 	lacksSince time.Time
 	vacant     peers.Vacancies
-	// surplus is how many more pods the map names than the owner's status counts. sweepFrom is when that began, or when the last plan about it was in vain.
+	// surplus is how many more pods the map names than the owner's status counts. sweepFrom is when that began, or when the last plan about it changed nothing.
 	surplus     surplusNames
 	sweptInVain int
 	sweepFrom   time.Time
@@ -76,7 +76,7 @@ func (q *plans) alarm(now time.Time, owner store.Owner, id int) time.Time {
 
 // sweepsAt returns when this holder plans because the map names more pods than the owner has, or than are Ready: a pod that does not start may have
 // replaced a dead one. Each holder watches the status anyway, so no pod needs to list or follow others for it. The status lacks relabelled pods and, before
-// Kubernetes 1.35, ending pods. Then the plan is in vain, and the next one waits twice as long.
+// Kubernetes 1.35, ending pods. Then the plan changes nothing, and the next one waits twice as long.
 func (q *plans) sweepsAt(owner store.Owner, id int) time.Time {
 	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
 	if q.surplus.pods == 0 && (q.surplus.ready == 0 || lower >= sweepers) {
@@ -118,7 +118,7 @@ func contenders(owner store.Owner) int {
 }
 
 // starting estimates how many pods of a Deployment start now. A pod that finds a full map cannot see its siblings without a list. Too high an estimate
-// costs a short wait; too low an estimate costs each pod a list and a write in vain. The status lags: while a rolling update has old pods, the controller
+// costs a short wait; too low an estimate costs each pod a needless list and write. The status lags: while a rolling update has old pods, the controller
 // may just have started the maximum.
 func starting(owner store.Owner) int {
 	if !owner.Rolls() {

@@ -17,7 +17,7 @@ const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods 
 
 // outlivesGrace explains why the slot of a pod that has outlived its grace period does not come free, and what to do.
 const outlivesGrace = "being deleted, grace period over, not gone, so its node may be down; without strict mode no other pod can have the slot " +
-	"before the pod is gone: bring the node back, or, if it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute " +
+	"before the pod is gone: bring the node back, or, if it will not come back, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute " +
 	"or delete the Node object"
 
 // Reason explains why this pod has no slot.
@@ -73,7 +73,7 @@ func (p *Planner) whyNot(r receipt.Receipt) string {
 		if !owner.Rolls() && h.UnderWay == 0 {
 			kept += "; " + owner.KeptByCondemned()
 		} else if owner.Rolls() && owner.Rollout.Blocks() {
-			kept += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
+			kept += "; this rolling update is stuck, because no old pod hands over its slot: " + WayOut
 		}
 	case proposal.WhyNotFree:
 	}

@@ -91,7 +91,7 @@ type asker struct {
 	granted bool
 	// told is the last requester named by an event, and refused the last one that an event refused.
 	told, refused string
-	// denied counts the refused requesters in a row. The next one is judged at nextAt at the earliest, because requests in vain may repeat endlessly.
+	// denied counts the refused requesters in a row. The next one is judged at nextAt at the earliest, because useless requests may repeat endlessly.
 	denied pace.Undone
 	nextAt time.Time
 }

@@ -119,7 +119,7 @@ type Receipt struct {
 	Strict bool
 	// Begun: the controller let the pod's program begin under this lock. From then on, only the end of the pod frees the slot.
 	Begun bool
-	// Number is the machine number that the receipt of a gated pod locks beside its slot, or 0.
+	// Number is the machine number that the receipt of a gated pod locks in addition to its slot, or 0.
 	Number int
 	// Token is the fencing token of the slot, and Tokens are those of the partitions. The pod notes them when it holds what it locks, so another pod that
 	// also locks it came later. Token is 0 before that, and in strict mode.

@@ -120,8 +120,8 @@ func (o *Events) foreign(e event.Planned) {
 		// Event: a pod that is not the workload's locks an id of it: it was relabelled, or another workload's pod has a receipt for this one. The
 		// message names the pod and the id, which no other pod gets as long as that one lives. Other pods get the other ids.
 		// Do: find out what made or relabelled the pod, and delete it when nothing acts in it any more.
-		o.leaveSeldom(kubeevent.Event{About: e.About, Type: kubeevent.Warning, Reason: "SlotLockedByForeignPod", Message: "no other pod gets an id that a pod locks which is " +
-			"not the workload's; find out what made or relabelled it, and delete it when nothing acts in it any more: " + strings.Join(pods, ", ")}, keys...)
+		o.leaveSeldom(kubeevent.Event{About: e.About, Type: kubeevent.Warning, Reason: "SlotLockedByForeignPod", Message: "pods that are not the workload's " +
+			"lock ids of it, and no other pod gets these: find out what made or relabelled them, and delete them when nothing works in them any more: " + strings.Join(pods, ", ")}, keys...)
 	}
 }
 
@@ -140,7 +140,7 @@ func (o *Events) partitions(e event.Event) {
 			parts = append(parts, f.String())
 		}
 		if more := len(e.From) - most; more > 0 {
-			parts = append(parts, fmt.Sprintf("and those of %d more ids did so, too", more))
+			parts = append(parts, fmt.Sprintf("and so did those of %d more ids", more))
 		}
 		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`, or with `primary` no pod could take it soon. The message says
 		// which ids got its partitions, and after what time.

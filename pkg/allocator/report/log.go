@@ -110,7 +110,7 @@ func (l Log) partitions(e event.Event) {
 		l.Logger.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "token", e.Token)
 	case event.Revoked:
 		// Log: the pod gives `partitions` away as soon as its work on them has stopped; `stop` is the number of this stop.
-		l.Logger.Info("the work on partitions is to stop: another id is to have them", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
+		l.Logger.Info("stopping the work on partitions, which another id gets", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
 	case event.Yielded:
 		// Log: the work on them has stopped, and the next pod that plans gives them to another id.
 		l.Logger.Info("partitions yielded", "id", e.ID, "partitions", e.Partitions)
