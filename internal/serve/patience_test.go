@@ -97,7 +97,7 @@ func TestALongPollAnswersAtTheChange(t *testing.T) {
 		if n := s.conns.waiting(); n != 1 {
 			t.Fatalf("%d requests wait, want 1", n)
 		}
-		s.handler.hub.Set(without(identity.StateDraining, 3))
+		s.hub.Set(without(identity.StateDraining, 3))
 		reply(t, c).want(t, 200, `"state":"draining","id":null,"count":3`)
 		// A client with an old identity gets its answer at once.
 		reply(t, connect(get("?wait=1m", etag))).want(t, 200, "draining")
@@ -211,7 +211,7 @@ func TestAPollThatWasAnsweredMakesRoom(t *testing.T) {
 				conns[i] = connect(get("?wait=1m", etag))
 			}
 			synctest.Wait()
-			s.handler.hub.Set(assigned(3, 5, token))
+			s.hub.Set(assigned(3, 5, token))
 			for _, c := range conns {
 				reply(t, c).want(t, 200, `"id":3`)
 			}
