@@ -25,11 +25,11 @@ func TestARunLeavesWhatHappenedByTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	show := func(pod string, id int, token, from, to int64) {
-		text := ""
+		var text strings.Builder
 		for _, at := range []int64{from, (from + to) / 2, to} {
-			text += fmt.Sprintln(overlap.Record{Before: at * second, After: at * second, Pod: pod, ID: id, Count: 2, Token: token})
+			fmt.Fprintln(&text, overlap.Record{Before: at * second, After: at * second, Pod: pod, ID: id, Count: 2, Token: token})
 		}
-		if err := os.WriteFile(filepath.Join(logs, pod+overlap.Suffix), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(logs, pod+overlap.Suffix), []byte(text.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
