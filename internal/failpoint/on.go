@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strconv"
@@ -20,7 +21,8 @@ import (
 )
 
 const (
-	// Variable is "N:FAULT:FILE". The fault happens at the N-th write, counted from 1. FILE is created when it happens.
+	// Variable is "N:FAULT:FILE". The fault happens at the N-th write, counted from 1, of the process that first creates FILE. It happens once: not again when
+	// that process is started again.
 	Variable = "IDALLOC_FAILPOINT"
 	// stall is longer than a request may take. late is when the program has already continued without an answer.
 	stall, late = 20 * time.Second, 2 * time.Second
@@ -44,8 +46,14 @@ func Wrap(config *rest.Config) {
 			if !counts(r) || count.Add(1) != number {
 				return next.RoundTrip(r)
 			}
-			if err := os.WriteFile(parts[2], []byte(r.Method+" "+r.URL.Path), 0o600); err != nil {
+			switch file, err := os.OpenFile(parts[2], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); {
+			case errors.Is(err, fs.ErrExist):
+				return next.RoundTrip(r)
+			case err != nil:
 				panic(err)
+			default:
+				_, _ = file.WriteString(r.Method + " " + r.URL.Path)
+				_ = file.Close()
 			}
 			return fail(parts[1], next, r)
 		})
