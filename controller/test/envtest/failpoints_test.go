@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,52 +14,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/specs"
 )
-
-// atOnce is how many histories are played at a time.
-const atOnce = 6
 
 var _ = Describe("the program that is shipped", func() {
 	program := os.Getenv("CONTROLLER_FAILPOINTS")
 	if program == "" {
 		return // hack/failpoints builds it
 	}
-	for fault, what := range map[string]string{
-		"crash": "ends before the write", "after": "ends after it", "error": "gets an error", "lost": "gets no answer",
-		"stall": "gets none for long, and the write was not sent", "late": "gets none, and the write arrives later",
-	} {
-		It("gives each id to one pod, and none waits, whichever of its writes fails: it "+what, func(ctx SpecContext) {
-			kubeconfig, err := plane.Kubeconfig(controlplane.Admin)
-			Expect(err).NotTo(HaveOccurred())
-			all, beyond := 0, false
-			for first := 1; !beyond && !CurrentSpecReport().Failed(); first += atOnce {
-				hits := make([]string, atOnce)
-				var under sync.WaitGroup
-				for i := range atOnce {
-					under.Go(func() {
-						defer GinkgoRecover()
-						hits[i] = history(ctx, []string{program, "--kubeconfig", kubeconfig}, fault, first+i)
-					})
-				}
-				under.Wait()
-				for i, hit := range hits {
-					if hit == "" {
-						beyond = true
-						continue
-					}
-					all++
-					GinkgoWriter.Printf("%s, write %d: %s\n", fault, first+i, hit)
-				}
-			}
-			GinkgoWriter.Printf("%s: %d writes\n", fault, all)
-			Expect(all).To(BeNumerically(">", 15), "the histories have more writes than that")
-		})
-	}
+	specs.BreakWrites("gives each id to one pod, and none waits, whichever of its writes fails", 15, func(ctx SpecContext, fault string, number int) []string {
+		kubeconfig, err := plane.Kubeconfig(controlplane.Admin)
+		Expect(err).NotTo(HaveOccurred())
+		return history(ctx, []string{program, "--kubeconfig", kubeconfig}, fault, number)
+	})
 })
 
-// history has a Deployment made, scaled, updated and scaled down while one write of the controller fails. It returns which one, empty if there are not as
+// history has a Deployment made, scaled, updated and scaled down while one write of the controller fails. It returns which one, or none if there are not as
 // many.
-func history(ctx context.Context, program []string, fault string, number int) (hit string) {
+func history(ctx context.Context, program []string, fault string, number int) (hits []string) {
 	GinkgoHelper()
 	ns, file := newNamespace(ctx), filepath.Join(GinkgoT().TempDir(), "hit")
 	program = append(program, "--namespace", ns, "--leader-election=false", "--metrics-address=0", "--health-address=0")
@@ -76,10 +47,11 @@ func history(ctx context.Context, program []string, fault string, number int) (h
 	rolled(ctx, ns, "2", 1)
 	Expect(client.AppsV1().Deployments(ns).Delete(ctx, worker, metav1.DeleteOptions{})).To(Succeed())
 	text, err := os.ReadFile(file) //nolint:gosec // a file of this spec
-	if !os.IsNotExist(err) {
-		Expect(err).NotTo(HaveOccurred())
+	if os.IsNotExist(err) {
+		return nil
 	}
-	return string(text)
+	Expect(err).NotTo(HaveOccurred())
+	return []string{string(text)}
 }
 
 // again runs a program, and once more without the variable each time that it ends, until stop is called.

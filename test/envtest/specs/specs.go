@@ -14,7 +14,7 @@ import (
 )
 
 // Run runs the specs of a package. Eventually waits for up to eventually. A spec may take up to patience, which is many times what the
-// longest one needs: one that hangs fails by its name, long before the whole suite does.
+// longest one needs: one that hangs fails by its name, long before the whole suite does. A spec may set its own SpecTimeout.
 func Run(t *testing.T, name string, eventually, patience time.Duration) {
 	t.Helper()
 	gomega.RegisterFailHandler(ginkgo.Fail)
@@ -23,7 +23,7 @@ func Run(t *testing.T, name string, eventually, patience time.Duration) {
 	gomega.SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	ginkgo.AddTreeConstructionNodeArgsTransformer(func(nodeType types.NodeType, _ ginkgo.Offset, text string, args []any) (string, []any, []error) {
 		if nodeType == types.NodeTypeIt {
-			args = append(args, ginkgo.SpecTimeout(patience))
+			args = append([]any{ginkgo.SpecTimeout(patience)}, args...) // the last one counts
 		}
 		return text, args, nil
 	})
