@@ -6,7 +6,7 @@
 //	worker linked                        claims an id through idalloc.Run and works under it
 //	worker partitions                    works on partitions through idalloc.RunPartitions
 //	worker share                         works on the partitions that the files name
-//	worker env                           works under the id of its environment, as a command of "idalloc run"
+//	worker env                           works under the id of its environment, and on its partitions, as a command of "idalloc run"
 //	worker stopped                       a drain hook: succeeds when the work of "worker share" in the same pod has stopped
 //	worker print                         prints the files; for images without a shell
 //	worker crash                         makes process 1 of the container crash

@@ -59,7 +59,7 @@ func run(args []string) error {
 	case "stopped":
 		return askStopped(context.Background())
 	case "env":
-		return logged(workByEnvironment)
+		return inLogs(workByEnvironment)
 	default:
 		return fmt.Errorf("%q is nothing that this program can do", mode)
 	}

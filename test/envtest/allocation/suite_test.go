@@ -34,9 +34,13 @@ const patience = 10 * time.Minute
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	env, err = suite.Start(ctx, suite.Options{Log: GinkgoLogr})
+	breaks := failing != ""
+	env, err = suite.Start(ctx, suite.Options{Log: GinkgoLogr, SkipBinary: breaks, Controller: breaks, BoundTokens: breaks})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
+	if breaks {
+		env.Binary = failing
+	}
 	testworker = built(ctx, "./test/worker")
 	fileworker = built(ctx, "./examples/fileworker")
 })
