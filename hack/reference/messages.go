@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"go/ast"
@@ -31,8 +32,8 @@ const (
 	errorMessage = "Error"
 )
 
-// message is what people see, and what the code says about it.
-type message struct{ text, means, do string }
+// message is what people see, what the code says about it, and the line of code below that.
+type message struct{ text, means, do, code string }
 
 // messagesPage returns the page about messages for the project in a directory.
 func messagesPage(_ context.Context, root string) (string, error) {
@@ -145,17 +146,26 @@ func explained(root string) (map[string][]message, error) {
 				if i < 0 {
 					return nil, fmt.Errorf("%s:%d: the comment stands above a line without a message", path, end.Line)
 				}
-				if kind == eventMessage && aboutPod.MatchString(lines[end.Line]) && !strings.HasPrefix(strings.TrimPrefix(says, "Normal: "), "on a pod") {
-					return nil, fmt.Errorf("%s:%d: the Event is about a pod: begin the comment with \"on a pod:\"", path, end.Line)
-				}
-				said[kind] = append(said[kind], explain(verb.ReplaceAllString(literals[end.Line+1][i], "…"), says))
+				m := explain(verb.ReplaceAllString(literals[end.Line+1][i], "…"), says)
+				m.code = lines[end.Line]
+				said[kind] = append(said[kind], m)
 			}
 		}
 	}
 	for _, messages := range said {
 		slices.SortFunc(messages, func(a, b message) int { return strings.Compare(a.text, b.text) })
 	}
-	return said, complete(logMessage, logged, said[logMessage])
+	return said, cmp.Or(complete(logMessage, logged, said[logMessage]), placed(said[eventMessage]))
+}
+
+// placed returns an error if an Event about a pod does not say so.
+func placed(events []message) error {
+	for _, m := range events {
+		if aboutPod.MatchString(m.code) && !strings.HasPrefix(strings.TrimPrefix(m.means, "Normal: "), "on a pod") {
+			return fmt.Errorf("the Event %s is about a pod: begin its comment with \"on a pod:\"", m.text)
+		}
+	}
+	return nil
 }
 
 // aboutPod matches a line that writes an Event about a pod.
@@ -167,7 +177,7 @@ var verb = regexp.MustCompile(`%[a-z]`)
 // explain makes a message of its text and what a comment says.
 func explain(text, comment string) message {
 	means, do, _ := strings.Cut(strings.Join(strings.Fields(comment), " "), " Do: ")
-	return message{strings.TrimRight(text, " ,;:"), strings.TrimSuffix(means, "."), strings.TrimSuffix(do, ".")}
+	return message{text: strings.TrimRight(text, " ,;:"), means: strings.TrimSuffix(means, "."), do: strings.TrimSuffix(do, ".")}
 }
 
 func literal(n ast.Node) (string, bool) {

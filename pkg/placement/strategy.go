@@ -63,8 +63,9 @@ func Named(name string) (Strategy, error) {
 
 // Names returns the names that Named knows.
 func Names() []string {
-	var names []string
-	for _, s := range builtIn() {
+	all := builtIn()
+	names := make([]string, 0, len(all))
+	for _, s := range all {
 		names = append(names, s.name)
 	}
 	return names
