@@ -41,7 +41,8 @@ func layouts() map[string]layout {
 	wrapped := func(flags ...string) func(w *workload) *corev1.PodSpec {
 		return func(w *workload) *corev1.PodSpec {
 			spec := w.wrapSpec("exec "+testworker+" env", append(flags, "--partitions")...)
-			spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe})
+			spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe},
+				corev1.EnvVar{Name: "STOP_TIME", Value: "500ms"}) // longer than a hand-over, so that one that does not wait for it is seen
 			return spec
 		}
 	}
