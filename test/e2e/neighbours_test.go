@@ -56,9 +56,13 @@ func neighbours() {
 		before := memory(ctx)
 
 		By("making 150 pods with a variable of 1.2 MB, which no node takes")
-		other := prepare(ctx, files, 150, assigned, rolling("100%", "100%"))
-		other.overlaps = true // none of its pods runs, so there is nothing to compare
-		pod := &other.manifest.deployment.Spec.Template.Spec
+		other := newWorkload(ctx, files) // none of its pods runs, so prepare's checks have nothing to look at
+		spec := &other.manifest.deployment.Spec
+		spec.Replicas = new(int32(150))
+		for _, c := range []change{assigned, rolling("100%", "100%")} {
+			c(spec)
+		}
+		pod := &spec.Template.Spec
 		pod.NodeSelector = map[string]string{corev1.LabelHostname: "none"}
 		worker := other.manifest.container(name)
 		worker.Env = append(worker.Env, corev1.EnvVar{Name: "LARGE", Value: strings.Repeat("x", large)})
