@@ -96,14 +96,11 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	defer tick.Stop()
 	for {
 		scenes, err := look(ctx, s, namespace, t.selector, named)
-		if ctx.Err() != nil {
-			return nil // a signal ends the command; that is no error
-		}
-		if err != nil && !request.Temporary(err) {
-			return err
-		}
 		if err == nil {
 			err = show(t.clock.Now(), scenes)
+		}
+		if ctx.Err() != nil {
+			return nil // a signal ends the command; that is no error
 		}
 		if err != nil && !request.Temporary(err) {
 			return err

@@ -222,23 +222,9 @@ const unseen = "you may not list mutatingwebhookconfigurations, so it is not kno
 
 // policy checks a policy and its binding, and the dry run that shows whether it is in force.
 func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
-	row, hidden := Row{Part: p.part()}, false
-	if p.mutating {
-		hook, err := c.webhook(ctx, p.webhook)
-		hidden = apierrors.IsForbidden(err)
-		switch {
-		case err != nil && !hidden:
-			return row, fmt.Errorf("list webhooks: %w", err)
-		case hook != "":
-			row.State, row.Detail = Installed, "the webhook "+hook+" does it"
-			return c.judged(row, p, t, false), nil
-		case c.old(mutating) && hidden:
-			row.State, row.Detail = Unknown, unseen
-			return c.judged(row, p, t, false), nil
-		case c.old(mutating):
-			row.State, row.Detail = Absent, "needs Kubernetes "+mutating+", or the webhook (config/webhook); or use kubectl idalloc inject"
-			return row, nil
-		}
+	row, hidden, done, err := c.mutated(ctx, p, t)
+	if err != nil || done {
+		return row, err
 	}
 	kind := "validatingadmissionpolic"
 	if p.mutating {
@@ -278,6 +264,30 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 		row.State = Installed
 	}
 	return c.judged(row, p, t, narrowed), nil
+}
+
+// mutated looks at what a mutating policy has in place of itself: a webhook, or nothing on an old API server. done: there is no policy to look for. hidden: you
+// may not list webhooks.
+func (c *checker) mutated(ctx context.Context, p policy, t trial) (row Row, hidden, done bool, err error) {
+	if row.Part = p.part(); !p.mutating {
+		return row, false, false, nil
+	}
+	hook, err := c.webhook(ctx, p.webhook)
+	hidden = apierrors.IsForbidden(err)
+	switch {
+	case err != nil && !hidden:
+		return row, hidden, true, fmt.Errorf("list webhooks: %w", err)
+	case hook != "":
+		row.State, row.Detail = Installed, "the webhook "+hook+" does it"
+		return c.judged(row, p, t, false), hidden, true, nil
+	case c.old(mutating) && hidden:
+		row.State, row.Detail = Unknown, unseen
+		return c.judged(row, p, t, false), hidden, true, nil
+	case c.old(mutating):
+		row.State, row.Detail = Absent, "needs Kubernetes "+mutating+", or the webhook (config/webhook); or use kubectl idalloc inject"
+		return row, hidden, true, nil
+	}
+	return row, hidden, false, nil
 }
 
 // judged adds the result of the dry run to a row.

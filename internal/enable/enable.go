@@ -84,12 +84,8 @@ func For(ref kinds.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		if own != account {
 			p.Notes = append(p.Notes, fmt.Sprintf("let the pods run as this account: set serviceAccountName: %s in the pod template", account))
 		}
-		switch {
-		case marked:
-		case o.agent():
-			p.Notes = append(p.Notes, fmt.Sprintf("let the controller plan for the pods: set label %s: %s in the pod template", inject.AssignLabel, inject.ByAgent))
-		default:
-			p.Notes = append(p.Notes, fmt.Sprintf("let the pods plan: remove label %s: %s from the pod template", inject.AssignLabel, inject.ByAgent))
+		if !marked {
+			p.Notes = append(p.Notes, planners(o))
 		}
 	case labels[inject.Label] == "true" && cmp.Or(own, asked) != "" && marked:
 	case ref.Is(kinds.Job):
@@ -100,6 +96,14 @@ func For(ref kinds.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		}
 	}
 	return p, nil
+}
+
+// planners returns what to change in the pod template, so that those plan that the options name.
+func planners(o Options) string {
+	if o.agent() {
+		return fmt.Sprintf("let the controller plan for the pods: set label %s: %s in the pod template", inject.AssignLabel, inject.ByAgent)
+	}
+	return fmt.Sprintf("let the pods plan: remove label %s: %s from the pod template", inject.AssignLabel, inject.ByAgent)
 }
 
 // accountName returns the name of the account and the Role that For makes. It contains the kind, except for Deployments, because workloads of several kinds may

@@ -104,18 +104,11 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	config = connect.Alive(config, 0)
-	transport, err := rest.HTTPClientFor(config)
+	direct, err := uncached(config)
 	if err != nil {
-		return fmt.Errorf("client: %w", err)
+		return err
 	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, transport)
-	if err != nil {
-		return fmt.Errorf("kinds: %w", err)
-	}
-	direct, err := client.New(config, client.Options{HTTPClient: transport, Scheme: scheme.Scheme, Mapper: mapper})
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
+	mapper := direct.RESTMapper()
 	served, away, err := reconciler.Served(ctx, direct, o.namespaces, clock.RealClock{})
 	if err != nil {
 		return err
@@ -150,6 +143,23 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// uncached returns a client that reads from the API server, and knows its kinds.
+func uncached(config *rest.Config) (client.Client, error) {
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("kinds: %w", err)
+	}
+	direct, err := client.New(config, client.Options{HTTPClient: transport, Scheme: scheme.Scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return direct, nil
 }
 
 // serve adds servers for scrapes, probes and the webhook to the manager. Every replica runs them, not only the elected one.

@@ -72,7 +72,14 @@ func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why s
 		}
 		return "", nil
 	}
-	own, err := p.o.Store.RevisionOf(ctx, s.Pod)
+	return p.refusesRevision(ctx, s.Pod, pod)
+}
+
+// refusesRevision returns why a holder should not hand its slot over to a requester of a Deployment, or "". It should if only the requester is of the current
+// revision.
+func (p *Planner) refusesRevision(ctx context.Context, holder, requester *metav1.PartialObjectMetadata) (why string, err error) {
+	owner := p.view.owner
+	own, err := p.o.Store.RevisionOf(ctx, holder)
 	switch {
 	case errors.Is(err, request.ErrGone): // it no longer belongs to a revision
 	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has released the ReplicaSet
@@ -83,7 +90,7 @@ func (p *Planner) refuses(ctx context.Context, s source.State, by string) (why s
 	case own.Current(owner.Rollout, owner.UID):
 		return notNewer, nil
 	}
-	its, err := p.o.Store.RevisionOf(ctx, pod)
+	its, err := p.o.Store.RevisionOf(ctx, requester)
 	switch {
 	case errors.Is(err, request.ErrGone), err == nil && its.Controller != owner.UID:
 		return notOurs, nil
