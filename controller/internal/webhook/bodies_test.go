@@ -69,22 +69,26 @@ func TestBodiesAreReadAndDecodedFewAtATime(t *testing.T) {
 func TestSlowBodiesDelayNoUsualPod(t *testing.T) {
 	server := httptest.NewServer(bounded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	defer server.Close()
-	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
-	for range maxLarge {
-		body, rest := io.Pipe()
+	slow := make([]*io.PipeWriter, maxLarge)
+	errEnd := errors.New("the client gives up")
+	for i := range slow {
+		var body io.Reader
+		body, slow[i] = io.Pipe()
 		clients.Go(func() {
-			if status, err := post(ctx, server, body); !errors.Is(err, context.Canceled) {
+			if status, err := post(t.Context(), server, body); !errors.Is(err, errEnd) {
 				t.Errorf("a body that does not end: status %d, %v", status, err)
 			}
 		})
-		if _, err := rest.Write(make([]byte, 2*usualBody)); err != nil {
+		if _, err := slow[i].Write(make([]byte, 2*usualBody)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if status, err := post(t.Context(), server, bytes.NewReader(make([]byte, usualBody-1))); err != nil || status != http.StatusOK {
 		t.Errorf("a usual pod: status %d, %v", status, err)
 	}
-	cancel()
+	for _, body := range slow {
+		_ = body.CloseWithError(errEnd)
+	}
 	clients.Wait()
 }
