@@ -10,6 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // post sends a body, and returns the status.
@@ -83,6 +86,13 @@ func TestSlowBodiesDelayNoUsualPod(t *testing.T) {
 		if _, err := slow[i].Write(make([]byte, 2*usualBody)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	full := func(ctx context.Context) (bool, error) {
+		status, err := post(ctx, server, bytes.NewReader(make([]byte, usualBody)))
+		return status == http.StatusServiceUnavailable, err
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, full); err != nil {
+		t.Errorf("one more large pod is not refused: %v", err)
 	}
 	if status, err := post(t.Context(), server, bytes.NewReader(make([]byte, usualBody-1))); err != nil || status != http.StatusOK {
 		t.Errorf("a usual pod: status %d, %v", status, err)
