@@ -44,16 +44,20 @@ type stranger struct {
 	path string
 	// works reads from the answer which objects a replica works on.
 	works func(answer io.Reader) []string
-	// tool is what hack/tool builds.
-	tool string
+	// build returns the program's file.
+	build func(ctx context.Context, out string) string
 }
 
 func kubeStateMetrics() stranger {
-	return stranger{"kube-state-metrics", "8080", "/metrics", countedConfigMaps, "k8s.io/kube-state-metrics/v2@v2.18.0"}
+	return stranger{"kube-state-metrics", "8080", "/metrics", countedConfigMaps, func(ctx context.Context, out string) string {
+		return built(ctx, out, "go", "-C", "../../hack/recipes", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "k8s.io/kube-state-metrics/v2")
+	}}
 }
 
 func vmagent() stranger {
-	return stranger{"vmagent", "8429", "/api/v1/targets", scrapedPods, "github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent@v1.151.0"}
+	return stranger{"vmagent", "8429", "/api/v1/targets", scrapedPods, func(ctx context.Context, out string) string {
+		return built(ctx, out, "../../hack/tool", "github.com/VictoriaMetrics/VictoriaMetrics/app/vmagent@v1.151.0")
+	}}
 }
 
 // building bounds the build of such a program from its modules.
@@ -125,7 +129,8 @@ func (p stranger) start(ctx context.Context, onCountChange string) *judged {
 func (p stranger) prepare(ctx context.Context) *judged {
 	GinkgoHelper()
 	u := &judged{use: newUse(ctx, p.name), stranger: p}
-	load(ctx, "idalloc/"+p.name+":current", p.build(ctx))
+	dir := GinkgoT().TempDir()
+	load(ctx, "idalloc/"+p.name+":current", p.build(ctx, filepath.Join(dir, p.name)))
 	_, err := client.CoreV1().ServiceAccounts(u.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: p.name}}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	_, err = client.RbacV1().RoleBindings(u.namespace).Create(ctx, &rbacv1.RoleBinding{
@@ -337,14 +342,17 @@ func (u *judged) ask(ctx context.Context, address string) []string {
 	return u.works(response.Body)
 }
 
-// build returns the program's file.
-func (p stranger) build(ctx context.Context) string {
+// built runs a command that builds a program, and returns the program's file: what the command printed last, or out.
+func built(ctx context.Context, out string, command ...string) string {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, "../../hack/tool", p.tool) //nolint:gosec // the project's own script
-	cmd.Stderr = GinkgoWriter
-	path, err := cmd.Output()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // commands of this file
+	cmd.Env, cmd.Stderr = append(os.Environ(), "CGO_ENABLED=0"), GinkgoWriter
+	printed, err := cmd.Output()
 	Expect(err).NotTo(HaveOccurred())
-	return strings.TrimSpace(string(path))
+	if path := strings.TrimSpace(string(printed)); path != "" {
+		return path
+	}
+	return out
 }
 
 // countedConfigMaps reads the metrics of kube-state-metrics.
