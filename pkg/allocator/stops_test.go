@@ -324,6 +324,33 @@ func TestARequestAmongPodsOfOneRevisionStopsNoWork(t *testing.T) {
 	}
 }
 
+// An id that is no longer a member locks partitions until their work has stopped. If it becomes a member again before that, T3 must cover them.
+func TestWhatAnIDLocksWithoutBeingAMemberIsConfirmed(t *testing.T) {
+	b := newBench(t, 2)
+	b.annotate(map[string]string{
+		assignment.PartitionCountKey: "4", assignment.Key: `{"0":"p0","1":"p1"}`, assignment.PartitionOwnersKey: `{"count":4,"strategy":"sticky","owners":{"0":"0-3","1":""}}`,
+	})
+	b.locks("p0", receipt.Share{ID: 0, Partitions: placement.Between(0, 3)})
+	b.locks("p1", receipt.Share{ID: 1, Of: 4, Partitions: placement.Between(0, 3)})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b.start("p0", func(o *allocator.Options) {
+		o.Divides, o.HandsOver = true, true
+		o.Publish = func(id identity.Identity) {
+			if owned := id.Partitions.Owned(); !owned.Empty() {
+				t.Errorf("it works on partitions %s, which p1 locks", owned)
+				cancel()
+			}
+		}
+	})
+	if !b.api.Await(ctx, func() bool {
+		r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
+		return r.Share.Partitions.Empty()
+	}) {
+		t.Error("it does not give way to p1")
+	}
+}
+
 // The files of an earlier process may name work that its receipt did not lock any more.
 func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
 	for _, fenceAfter := range []time.Duration{0, allocator.MinFenceAfter} {

@@ -24,7 +24,7 @@ func (a *Allocator) list(ctx context.Context) error {
 	}
 	mine := a.state.Lock.Share
 	which := store.Sought{Since: a.version}
-	if mine.Of == 0 {
+	if mine.SlotAlone() {
 		which.IDs = []int{mine.ID} // but partitions may be locked under any slot
 	}
 	receipts, _, err := a.o.Store.Receipts(ctx, a.ref, which)

@@ -28,7 +28,7 @@ func (v *view) confirm(p *pod) {
 
 // confirms asks for T3 of the pod's lock. Locks of the same slot are found by label, but locks of the same partitions are not.
 func (v *view) confirms(p *pod) {
-	if v.d.Confirm = true; p.Agent && p.Receipt.Share.Of == 0 {
+	if v.d.Confirm = true; p.Agent && p.Receipt.Share.SlotAlone() {
 		v.d.Only = append(v.d.Only, p.Receipt.Share.ID)
 	} else {
 		v.all = true
@@ -37,7 +37,7 @@ func (v *view) confirms(p *pod) {
 
 // answered reports whether T3 covered everything that the pod locks. A list for one slot shows no locks of partitions.
 func (v *view) answered(p *pod) bool {
-	return v.w.Locks != nil && v.covered && (v.w.Asked == nil || p.Agent && p.Receipt.Share.Of == 0 && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
+	return v.w.Locks != nil && v.covered && (v.w.Asked == nil || p.Agent && p.Receipt.Share.SlotAlone() && slices.Contains(v.w.Asked, p.Receipt.Share.ID))
 }
 
 // withdraw reports whether all other pods that lock the pod's slot have not begun. These withdraw or end, and then the pod is confirmed.

@@ -82,6 +82,9 @@ func Nothing() Share { return Share{ID: NoID} }
 // Empty reports whether s has no slot.
 func (s Share) Empty() bool { return s.ID == NoID }
 
+// SlotAlone reports whether s has no partitions. An id that is no longer a member may still have some.
+func (s Share) SlotAlone() bool { return s.Of == 0 && s.Partitions.Empty() }
+
 // Equal reports whether s and t are the same.
 func (s Share) Equal(t Share) bool {
 	return s.ID == t.ID && s.Of == t.Of && s.Partitions.Equal(t.Partitions)
