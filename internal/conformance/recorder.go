@@ -87,7 +87,8 @@ func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
 	if now != known.words {
 		w.Patch.Version = w.Patch.Version || w.Patch.Text && known.words.receipt == "" // a receipt that locks nothing may come back
 		before, sent := known.words, w.By != Another && w.Patch.Receipt != "" && idOf(w.Patch.Receipt) == now.receipt
-		if known.words = now; sent && !hidden(pod) {
+		again := known.wrote[now.receipt] && len(ReceiptOf(pod).Locks) == 0 // another writer removed it, and then the request arrived once more
+		if known.words = now; sent && !hidden(pod) && !again {
 			r.receipt(p, ReceiptOf(pod), w, w.By == Process && w.Process != known.process, version)
 		} else {
 			r.foreign(p, ReceiptOf(pod), before, now, sent, version)

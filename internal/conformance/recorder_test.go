@@ -94,6 +94,24 @@ func TestALockRemovedWhileT3IsAnsweredBreaksA3(t *testing.T) {
 	}
 }
 
+// The network repeats a write whose receipt another writer has removed. A receipt that locks nothing may come back that way.
+func TestARepeatedWriteMayBringBackAReceiptWithoutLocks(t *testing.T) {
+	r := record()
+	r.pod("", false, conformance.Write{})
+	r.pod(gaveUp("a", "one"), false, own(gaveUp("a", "one")))
+	r.pod("", false, conformance.Write{})
+	r.pod(gaveUp("a", "one"), false, own(gaveUp("a", "one")))
+	r.pod(lockOf("a", "two"), true, own(lockOf("a", "two")))
+	if len(r.refused) > 0 {
+		t.Errorf("refused: %q", r.refused)
+	}
+	r.pod("", true, conformance.Write{})
+	r.pod(lockOf("a", "two"), true, own(lockOf("a", "two")))
+	if len(r.refused) == 0 {
+		t.Error("a lock may come back, too")
+	}
+}
+
 // A receipt that cannot be read locks everything. Still the pod may not have begun when it replaced the pod's own one.
 func TestALockMadeUnreadableBeforeTheWorkBeginsBreaksA3(t *testing.T) {
 	for name, listed := range map[string]bool{"after T3": true, "while T3 is answered": false} {
