@@ -105,6 +105,7 @@ func (o *Observer) Pod(pod *metav1.ObjectMeta, by *conformance.Write, first bool
 	o.objects[uid] = Object{strings.Clone(pod.Namespace), strings.Clone(pod.Name), strings.Clone(uid), strings.Clone(pod.ResourceVersion)}
 	if first && !known {
 		o.recorder.Resume(pod, worksOf(pod, nil))
+		o.offer(pod, o.recorder.Locked(uid)) // its T3 may have been before this version
 		return
 	}
 	w := conformance.Write{At: o.at()}
@@ -122,11 +123,18 @@ func (o *Observer) Pod(pod *metav1.ObjectMeta, by *conformance.Write, first bool
 		o.recorder.Works(uid, kept, w.At)
 	}
 	o.recorder.Pod(pod, w)
-	if version, err := strconv.ParseInt(pod.ResourceVersion, 10, 64); err == nil && by == nil {
-		o.recorder.Offer(version, append(slices.Clone(before), o.recorder.Locked(uid)...)...)
+	if by == nil {
+		o.offer(pod, append(slices.Clone(before), o.recorder.Locked(uid)...))
 	}
 	o.recorder.Works(uid, works, w.At)
 	o.counted(pod)
+}
+
+// offer assumes that all pods that lock these things do T3 when the API server has stored this version of a pod, because a watch shows no lists.
+func (o *Observer) offer(pod *metav1.ObjectMeta, things []string) {
+	if version, err := strconv.ParseInt(pod.ResourceVersion, 10, 64); err == nil {
+		o.recorder.Offer(version, things...)
+	}
 }
 
 // guessed guesses who wrote a pod's receipt: the pod or the controller if the receipt is readable and its labels make it visible, otherwise another writer.
@@ -239,7 +247,11 @@ func (o *Observer) Lease(l *Lease, gone, first bool) {
 		o.objects[holder] = Object{Namespace: l.Namespace, Name: strings.Split(l.Spec.HolderIdentity, "/")[0], UID: holder}
 	}
 	at := o.at()
-	until := at + time.Duration(l.Spec.Seconds)*time.Second
+	until := at
+	if written := l.Spec.RenewTime; written != nil { // a watch may show it late
+		until = min(at, written.Sub(o.began))
+	}
+	until += time.Duration(l.Spec.Seconds) * time.Second
 	if first {
 		o.recorder.ForgetLease(name)
 		until = at
@@ -254,5 +266,7 @@ type Lease struct {
 	Spec struct {
 		HolderIdentity string `json:"holderIdentity"`
 		Seconds        int    `json:"leaseDurationSeconds"`
+		// RenewTime is by the clock of the holder's node.
+		RenewTime *metav1.MicroTime `json:"renewTime"`
 	} `json:"spec"`
 }

@@ -22,6 +22,7 @@ type cluster struct {
 	now      time.Time
 	version  int
 	first    bool
+	late     time.Duration // how late the watch shows a Lease
 	findings []observe.Finding
 }
 
@@ -52,7 +53,7 @@ func (c *cluster) pod(name, text string, keys ...string) {
 			delete(of, keys[i])
 		}
 	}
-	c.Pod(m, nil, false)
+	c.Pod(m, nil, c.first)
 }
 
 // says is a receipt of a pod: rest are fields of the JSON.
@@ -83,6 +84,7 @@ func (c *cluster) lease(holder string, id int) {
 		Annotations: map[string]string{receipt.Key: says(holder, strconv.Itoa(c.version), fmt.Sprintf(`"id":%d,"strict":true,`, id))},
 	}}
 	l.Spec.HolderIdentity, l.Spec.Seconds = holder+"/"+holder+"-uid", 40
+	l.Spec.RenewTime = new(metav1.NewMicroTime(c.now.Add(-c.late)))
 	c.Lease(l, false, c.first)
 }
 
@@ -185,6 +187,13 @@ func TestNothingIsFoundWhereAllIsWell(t *testing.T) {
 	c.lease("r", 5)
 	c.first = true // after an interruption of the watch
 	c.lease("q", 5)
+	c.pod("i", says("i", "l", `"id":6,`))
+	c.first = false
+	c.pod("i", says("i", "n", fmt.Sprintf(`"id":6,"token":%d,`, c.version))) // its T3 was not seen
+	c.late = 30 * time.Second
+	c.lease("t", 7)
+	c.now, c.late = c.now.Add(15*time.Second), 0
+	c.lease("u", 7)
 	if len(c.findings) > 0 {
 		t.Errorf("%+v", c.findings)
 	}
