@@ -108,12 +108,11 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mapper := direct.RESTMapper()
 	served, away, err := reconciler.Served(ctx, direct, o.namespaces, clock.RealClock{})
 	if err != nil {
 		return err
 	}
-	known, missing, err := kinds.BuiltIn().Find(mapper, o.kinds...)
+	known, missing, err := kinds.BuiltIn().Find(direct.RESTMapper(), o.kinds...)
 	if err != nil {
 		return err
 	}
@@ -139,7 +138,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := reconciler.Setup(ctx, mgr, config, known, missing, away, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
-	if err := reconciler.Permitted(ctx, direct, mapper, known, served, clock.RealClock{}); err != nil {
+	if err := reconciler.Permitted(ctx, direct, direct.RESTMapper(), known, served, clock.RealClock{}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
