@@ -19,7 +19,7 @@ import (
 )
 
 // roleEnv makes this test binary play a consumer that writes down what it does, in the directory that probeEnv names. slowEnv
-// says how many events the pod processes in a second at most.
+// is the maximum number of events that the pod processes in a second.
 const (
 	roleEnv      = "ORDERS_ROLE"
 	roleConsumer = "consumer"

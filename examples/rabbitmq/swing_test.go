@@ -77,16 +77,16 @@ func (c *cluster) await(ctx context.Context, t *testing.T, w *way, namespace str
 			return false, err
 		}
 		owners, err := example.OwnersOf(d)
-		if err != nil { // no owner is known
-			return false, nil //nolint:nilerr // it comes
+		if err != nil {
+			return false, err
 		}
-		owned, n := 0, int32(len(owners)) //nolint:gosec // a few
+		owned, n := 0, len(owners)
 		for _, set := range owners {
 			owned += set.Len()
 		}
 		enough := len(owners) == pods || pods == busy && len(owners) > pods // packing may take one more
 		known := d.Status.ObservedGeneration == d.Generation
-		if owned != w.partitions || !enough || !known || *d.Spec.Replicas != n || d.Status.Replicas != n || d.Status.ReadyReplicas != n {
+		if owned != w.partitions || !enough || !known || int(*d.Spec.Replicas) != n || int(d.Status.Replicas) != n || int(d.Status.ReadyReplicas) != n {
 			return false, nil
 		}
 		records, err := overlap.Read(w.probe)

@@ -195,7 +195,7 @@ func (o *Events) complain(what string) {
 func (o *Events) relieve(id int) {
 	if o.complained {
 		o.complained = false
-		// Event: Normal: on a pod: it has an id after a long wait. The message says how long it took and what it waited for.
+		// Event: Normal: on a pod: it has an id after a long wait. The message has the time and the reason.
 		o.leave(kubeevent.Event{About: o.pod, Type: kubeevent.Normal, Reason: "SlotTaken", Message: fmt.Sprintf(
 			"got id %d after %s; before, idalloc waited for %s", id, o.store.Clock.Since(o.claiming).Round(time.Second), o.complaint.what)}, nil)
 	}
