@@ -112,7 +112,13 @@ func (p *pass) list(ctx context.Context) error {
 			return err
 		}
 	}
-	p.see(lists...)
+	released := &corev1.PodList{}
+	if err := p.listCached(ctx, released, p.ref.Namespace, lockValue(p.ref.String())); err != nil {
+		return err
+	}
+	// No selector finds a running pod that lost all its labels. Without it, its slot would be given away here and come back in each pass that uses the cache.
+	released.Items = slices.DeleteFunc(slices.Clone(released.Items), func(pod corev1.Pod) bool { return p.owns(&pod) })
+	p.see(append(lists, released)...)
 	p.recall() // once for all pods: without those outside the cache, ids that divide partitions would seem to come and go
 	return nil
 }

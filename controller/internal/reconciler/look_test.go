@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/kinds"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -109,6 +110,35 @@ func TestAPodThatTheCacheDoesNotHaveCountsForAsLongAsItWaits(t *testing.T) {
 			t.Errorf("a pass with the map %v sees %+v", p.owner.Record.State.Slots, p.world.Pods)
 		}
 		p.owner.Record.State.Slots = nil
+	}
+}
+
+// Another writer removes all labels and the receipt of a running pod. The pod's labels select it no longer, but the cache finds it by its identity. If a list
+// forgot the pod, passes with a list and passes without one would write the map by turns, many times a minute.
+func TestAListForgetsNoRunningPodThatLostItsLabels(t *testing.T) {
+	runs := identity.Identity{Pod: "a", Owner: identity.Owner{Kind: kinds.Deployment, Name: worker}, State: identity.StateAssigned, Count: 1}
+	text, err := runs.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := pods{all: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", UID: "a", Labels: map[string]string{receipt.AssignLabel: receipt.ByController}, Annotations: map[string]string{receipt.IdentityKey: string(text)},
+	}}}}
+	p := passOf(t, pods{})
+	p.cache = bare
+	for _, listed := range []bool{true, false, true} {
+		if p.memory.outside.listed = true; listed {
+			err = p.lookOutside(t.Context())
+		} else {
+			err = p.look(t.Context())
+		}
+		if err != nil || p.pod("a") == nil {
+			t.Errorf("with a list of the pods that have the owner's labels (%v), a pass sees %+v, %v", listed, p.world.Pods, err)
+		}
+	}
+	p.cache = pods{}
+	if err := p.lookOutside(t.Context()); err != nil || p.pod("a") != nil {
+		t.Errorf("a pod that has ended counts, %v", err)
 	}
 }
 
