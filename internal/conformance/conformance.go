@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,30 +98,38 @@ type told struct {
 	pod   string
 }
 
-// shows is a receipt and a thing that it locks.
-type shows struct{ receipt, thing string }
-
 type pod struct {
 	uid     string
 	receipt Receipt
-	// known holds all receipts of the pod, sent or not. stood holds those that stood on the pod, sent those that were sent.
-	known           map[string]*Receipt
-	stood, sent     map[string]bool
-	last            map[string]bool // what the process sent last
-	shown, unbroken map[shows]bool
-	// leased holds the things for which a T3 showed no other Lease.
-	leased     map[string]bool
-	spans      map[string]span
-	works, ids map[string]bool
-	// had holds the token of the pod's last work on each thing.
-	had         map[string]int64
+	// versions holds all receipts of the pod, sent or not. things holds what it has locked or worked on.
+	versions []*version
+	things   []*thing
+	// ids are the things that its annotations name.
+	ids         []string
 	gated, gone bool
 	// exposed: an assumption was broken for the pod, and it has written nothing since. damaged: an assumption was broken for it at some time.
 	exposed, damaged bool
 }
 
-// span belongs to one lock of a thing: the version since which the pod has locked it, the newest version that T3 showed, and the token used under that lock.
-type span struct{ since, until, token int64 }
+// version is one of a pod's receipts. stood: it stood on the pod. sent: it was sent. last: the process sent it last.
+type version struct {
+	Receipt
+
+	stood, sent, last bool
+}
+
+// thing is what a pod has to do with a slot or a partition.
+type thing struct {
+	name string
+	// unbroken names the receipts that have stood since the pod locked the thing, and shown those for which T3 showed no other lock.
+	unbroken, shown []string
+	// leased: a T3 showed no other Lease.
+	leased, works bool
+	// since is the version since which the pod has locked the thing, until the newest one that T3 showed, and token the one used under that lock.
+	since, until, token int64
+	// had is the token of the pod's last work on it.
+	had int64
+}
 
 // need is a condition of a step.
 type need struct {
@@ -133,10 +142,8 @@ func (c *Checker) Add(uid, receipt string, gated bool) {
 	if c.pods == nil {
 		*c = Checker{pods: map[string]*pod{}, lock: map[string][]*pod{}, work: map[string][]*pod{}, leases: map[string]lease{}, tokens: map[string]told{}}
 	}
-	c.pods[uid] = &pod{
-		uid: uid, receipt: Receipt{ID: receipt, Pod: uid}, gated: gated, known: map[string]*Receipt{}, stood: map[string]bool{receipt: true}, sent: map[string]bool{},
-		last: map[string]bool{}, shown: map[shows]bool{}, unbroken: map[shows]bool{}, spans: map[string]span{}, works: map[string]bool{}, had: map[string]int64{},
-	}
+	first := Receipt{ID: receipt, Pod: uid}
+	c.pods[uid] = &pod{uid: uid, receipt: first, gated: gated, versions: []*version{{Receipt: first, stood: true}}}
 }
 
 // Take carries out a step if the protocol allows it. Otherwise it changes nothing and returns ErrRefused with the broken condition.
@@ -166,12 +173,12 @@ func (c *Checker) needs(s Step, p *pod) []need {
 		return c.needsOfSend(s, p)
 	case Arrives:
 		return []need{
-			{"a write", p.sent[r.ID] && r.Pod == s.Pod && !p.gone},
+			{"a write", p.version(r.ID).sent && r.Pod == s.Pod && !p.gone},
 			{"it tests the receipt that it replaces", p.receipt.ID == r.Tests}, {"it writes what was never there before", s.Stands.ID == r.ID},
 		}
 	case T3:
 		return []need{
-			alive, {"it shows the pod's own receipt", s.Showed != "" && p.unbroken[shows{s.Showed, x}] || has(p.receipt.Locks, x)},
+			alive, {"it shows the pod's own receipt", s.Showed != "" && p.thing(x).isUnbroken(s.Showed) || has(p.receipt.Locks, x)},
 			{"it shows the locks of all live pods", s.Former || !c.othersLock(p, x)},
 		}
 	case ShowsLeases:
@@ -181,17 +188,17 @@ func (c *Checker) needs(s Step, p *pod) []need {
 	case Foreign:
 		same := r.Begun == p.receipt.Begun && (!r.Begun || subset(r.Locks, p.receipt.Locks) && subset(p.receipt.Locks, r.Locks))
 		return []need{
-			alive, {"A3: the work stays locked, and it notes no more", covers(r.Locks, p.works) && subset(r.Notes, p.receipt.Notes) && subset(r.Notes, r.Locks)},
+			alive, {"A3: the work stays locked, and it notes no more", p.worksWithin(r.Locks) && subset(r.Notes, p.receipt.Notes) && subset(r.Notes, r.Locks)},
 			{"A3: what has begun stays, and begins by Begin alone", !p.gated || same}, {"a write that replaces it tests the resourceVersion", p.isNew(r.ID)},
 		}
 	case End:
-		return []need{{"A2: after its work", len(p.works) == 0 || p.receipt.Strict}}
+		return []need{{"A2: after its work", p.worksWithin(nil) || p.receipt.Strict}}
 	case Container:
-		return append(c.grows(s, p), alive, need{"it reads what Begin wrote", p.gated && p.ids[x]})
+		return append(c.grows(s, p), alive, need{"it reads what Begin wrote", p.gated && slices.Contains(p.ids, x)})
 	case Publish:
 		return []need{alive, {"it has begun", p.receipt.Begun}, {"its thing", x == "" || has(p.receipt.Locks, x)}}
 	case ForeignID:
-		return []need{{"A3: an id that is not the pod's", !slices.ContainsFunc(s.IDs, func(x string) bool { return !p.ids[x] })}}
+		return []need{{"A3: an id that is not the pod's", !slices.ContainsFunc(s.IDs, func(x string) bool { return !slices.Contains(p.ids, x) })}}
 	case Stop, Restart, Secure:
 		return nil
 	}
@@ -202,23 +209,23 @@ func (c *Checker) needs(s Step, p *pod) []need {
 func (c *Checker) needsOfSend(s Step, p *pod) []need {
 	r := s.Receipt
 	needs := []need{
-		{"one writer: a process only writes for pods that are not gated", !p.gated}, {"a write", !p.gone && r.Pod == s.Pod && p.isNew(r.ID) && p.stood[r.Tests]},
-		{"its work stays locked", covers(r.Locks, p.works)}, {"it notes what it holds", p.mayNote(r)},
+		{"one writer: a process only writes for pods that are not gated", !p.gated}, {"a write", !p.gone && r.Pod == s.Pod && p.isNew(r.ID) && p.version(r.Tests).stood},
+		{"its work stays locked", p.worksWithin(r.Locks)}, {"it notes what it holds", p.mayNote(r)},
 	}
 	if s.Do == T2 {
 		return append(needs, need{"it locks", len(r.Locks) > 0})
 	}
 	if s.Do == Give {
-		return append(needs, need{"it locks no more", subset(r.Locks, p.replaced(r).Locks)})
+		return append(needs, need{"it locks no more", subset(r.Locks, p.version(r.Tests).Locks)})
 	}
 	needs = []need{
 		{"one writer: a controller only writes for gated pods", p.gated && len(r.Notes) == 0}, needs[1],
-		{"a begun pod is never withdrawn", !p.replaced(r).Begun},
+		{"a begun pod is never withdrawn", !p.version(r.Tests).Begun},
 	}
 	if s.Do != Begin {
 		return append(needs, need{"it begins nothing", !r.Begun})
 	}
-	all := !slices.ContainsFunc(r.Locks, func(x string) bool { return !p.shown[shows{s.Showed, x}] })
+	all := !slices.ContainsFunc(r.Locks, func(x string) bool { return !p.thing(x).isShown(s.Showed) })
 	return append(needs, need{"it begins", r.Begun}, need{"it tests the receipt that T3 showed", s.Showed == r.Tests}, need{"T3 showed no other lock", all})
 }
 
@@ -228,14 +235,15 @@ func (c *Checker) needsOfWork(s Step, p *pod, needs []need) []need {
 	if s.Showed == "" || s.Showed == p.receipt.ID {
 		noted = slices.Contains(p.receipt.Notes, x)
 	}
-	shown, unbroken := p.shown[shows{s.Showed, x}], p.unbroken[shows{s.Showed, x}]
+	is := p.thing(x)
+	shown, unbroken := is.isShown(s.Showed), is.isUnbroken(s.Showed)
 	if s.Showed == "" {
-		shown, unbroken = p.confirmed(x), true
+		shown, unbroken = is.confirmed(), true
 	}
-	needs = append(needs, need{"its last write has its answer", p.last[p.receipt.ID]},
+	needs = append(needs, need{"its last write has its answer", p.version(p.receipt.ID).last},
 		need{"T3 showed no other lock, or it is noted", shown || noted}, need{"the lock is unbroken", unbroken || noted})
 	if p.receipt.Strict {
-		needs = append(needs, need{"its time is not over", c.hasLease(p, x, s.At)}, need{"after an interruption it does all steps again", p.leased[x] || noted})
+		needs = append(needs, need{"its time is not over", c.hasLease(p, x, s.At)}, need{"after an interruption it does all steps again", is.leased || noted})
 	}
 	return append(needs, c.grows(s, p)...)
 }
@@ -246,12 +254,12 @@ func (c *Checker) grows(s Step, p *pod) []need {
 	if k == 0 {
 		return nil
 	}
-	is := p.spans[x]
+	is := p.thing(x)
 	known := is.token == k || p.damaged
 	return []need{
 		{"the token is of this lock", known || is.since != 0 && k >= is.since}, {"it is not later than what T3 showed, or noted", known || k <= is.until},
 		// If an assumption was broken, another pod may have had a higher token meanwhile. The pod keeps its own.
-		{"tokens grow", before.pod == p.uid && k >= before.token || k > before.token || p.damaged && p.had[x] == k},
+		{"tokens grow", before.pod == p.uid && k >= before.token || k > before.token || p.damaged && is.had == k},
 	}
 }
 
@@ -259,52 +267,47 @@ func (c *Checker) do(s Step, p *pod) {
 	switch s.Do {
 	case T2, Give:
 		if p.send(s.Receipt); !s.Former {
-			p.last = map[string]bool{s.Receipt.ID: true}
+			p.answered(s.Receipt.ID)
 		}
 	case Locks, Withdraw, Begin:
 		p.send(s.Receipt)
 	case Arrives:
-		if p.last[s.Receipt.ID] {
-			p.last[s.Stands.ID] = true
-		}
+		is := p.of(s.Stands)
+		is.last = is.last || p.version(s.Receipt.ID).last
 		if c.stands(s.Stands, p, s.Version); s.Receipt.Begun {
-			p.ids = set(s.Receipt.Locks)
+			p.ids = s.Receipt.Locks
 		}
 		p.exposed = p.exposed && p.gated && !s.Receipt.Begun
 	case Foreign:
 		c.stands(s.Receipt, p, s.Version)
 	case T3:
-		showed := s.Showed
-		if showed == "" {
-			showed = p.receipt.ID
-		}
-		p.shown[shows{showed, s.Thing}] = true
-		is := p.spans[s.Thing]
+		is := p.use(s.Thing)
 		is.until = max(is.until, s.Version)
-		p.spans[s.Thing] = is
-	case ShowsLeases:
-		p.lease(s.Thing)
-	case Work, Container:
-		if !p.works[s.Thing] {
-			p.works[s.Thing], c.work[s.Thing] = true, append(c.work[s.Thing], p)
+		if showed := cmp.Or(s.Showed, p.receipt.ID); !is.isShown(showed) {
+			is.shown = append(is.shown, showed)
 		}
-		is := p.spans[s.Thing]
-		is.token, p.had[s.Thing] = s.Token, s.Token
-		if p.spans[s.Thing] = is; s.Token > c.tokens[s.Thing].token {
+	case ShowsLeases:
+		p.use(s.Thing).leased = true
+	case Work, Container:
+		is := p.use(s.Thing)
+		if !is.works {
+			is.works, c.work[s.Thing] = true, append(c.work[s.Thing], p)
+		}
+		if is.token, is.had = s.Token, s.Token; s.Token > c.tokens[s.Thing].token {
 			c.tokens[s.Thing] = told{s.Token, p.uid}
 		}
 	case Stop:
-		delete(p.works, s.Thing)
+		p.use(s.Thing).works = false
 		without(c.work, s.Thing, p)
 	case Restart:
-		clear(p.last)
+		p.answered("")
 	case End:
 		c.stands(Receipt{Pod: p.uid, Strict: p.receipt.Strict}, p, s.Version)
 		p.gone = true
 	case Publish:
-		p.ids = set(p.receipt.Locks)
+		p.ids = p.receipt.Locks
 	case ForeignID:
-		p.ids = set(s.IDs)
+		p.ids = s.IDs
 	case Secure:
 		c.secures(s, p)
 	}
@@ -312,24 +315,28 @@ func (c *Checker) do(s Step, p *pod) {
 
 // stands records the receipt that now stands on the pod.
 func (c *Checker) stands(r Receipt, p *pod, version int64) {
-	for k := range p.unbroken {
-		if !has(r.Locks, k.thing) {
-			delete(p.unbroken, k)
+	for _, is := range p.things {
+		if !has(r.Locks, is.name) {
+			is.unbroken = nil
 		}
 	}
 	for _, x := range p.receipt.Locks {
 		if without(c.lock, x, p); !has(r.Locks, x) {
-			delete(p.spans, x)
+			is := p.use(x)
+			is.since, is.until, is.token = 0, 0, 0
 		}
 	}
 	for _, x := range r.Locks {
-		p.unbroken[shows{r.ID, x}], c.lock[x] = true, append(c.lock[x], p)
-		if is := p.spans[x]; is.since == 0 {
+		is := p.use(x)
+		if c.lock[x] = append(c.lock[x], p); !is.isUnbroken(r.ID) {
+			is.unbroken = append(is.unbroken, r.ID)
+		}
+		if is.since == 0 {
 			is.since = version
-			p.spans[x] = is
 		}
 	}
-	p.receipt, p.stood[r.ID], p.known[r.ID] = r, true, &r
+	is := p.of(r)
+	p.receipt, is.Receipt, is.stood = r, r, true
 }
 
 // othersLock reports whether another live pod's receipt locks the thing. Between two strict pods the Leases decide instead.
@@ -338,32 +345,84 @@ func (c *Checker) othersLock(p *pod, x string) bool {
 	return slices.ContainsFunc(c.lock[x], locks) || slices.ContainsFunc(c.lock[every(x)], locks)
 }
 
-func (p *pod) send(r Receipt) { p.sent[r.ID], p.known[r.ID] = true, &r }
+func (p *pod) send(r Receipt) {
+	is := p.of(r)
+	is.Receipt, is.sent = r, true
+}
 
-// replaced returns the receipt that a write replaces.
-func (p *pod) replaced(r Receipt) Receipt {
-	if before := p.known[r.Tests]; before != nil {
-		return *before
+// version returns the receipt of this name, or an empty one.
+func (p *pod) version(id string) version {
+	for _, v := range p.versions {
+		if v.ID == id {
+			return *v
+		}
 	}
-	return Receipt{}
+	return version{}
+}
+
+// of returns the version for this receipt. It adds the version if it is new.
+func (p *pod) of(r Receipt) *version {
+	for _, v := range p.versions {
+		if v.ID == r.ID {
+			return v
+		}
+	}
+	v := &version{Receipt: r}
+	p.versions = append(p.versions, v)
+	return v
+}
+
+// answered records that the process acts on the answer to this write alone. If id is empty, it acts on none.
+func (p *pod) answered(id string) {
+	for _, v := range p.versions {
+		v.last = v.ID == id
+	}
+}
+
+// thing returns what the pod has to do with a thing.
+func (p *pod) thing(x string) thing {
+	for _, is := range p.things {
+		if is.name == x {
+			return *is
+		}
+	}
+	return thing{}
+}
+
+// use is as thing, but the result may be changed.
+func (p *pod) use(x string) *thing {
+	for _, is := range p.things {
+		if is.name == x {
+			return is
+		}
+	}
+	is := &thing{name: x}
+	p.things = append(p.things, is)
+	return is
+}
+
+func (t thing) isUnbroken(receipt string) bool { return slices.Contains(t.unbroken, receipt) }
+
+func (t thing) isShown(receipt string) bool { return slices.Contains(t.shown, receipt) }
+
+// confirmed reports whether T3 showed no other lock of the thing, and the pod has locked it ever since.
+func (t thing) confirmed() bool { return slices.ContainsFunc(t.unbroken, t.isShown) }
+
+// worksWithin reports whether the list locks all that the pod works on.
+func (p *pod) worksWithin(list []string) bool {
+	return !slices.ContainsFunc(p.things, func(t *thing) bool { return t.works && !has(list, t.name) })
 }
 
 // isNew reports whether this receipt was never sent and never stood on the pod.
-func (p *pod) isNew(id string) bool { return !p.sent[id] && !p.stood[id] }
-
-// confirmed reports whether T3 showed no other lock of a thing, and the pod has locked the thing ever since.
-func (p *pod) confirmed(x string) bool {
-	for k := range p.unbroken {
-		if k.thing == x && p.shown[k] {
-			return true
-		}
-	}
-	return false
+func (p *pod) isNew(id string) bool {
+	v := p.version(id)
+	return !v.sent && !v.stood
 }
 
 // mayNote reports whether the pod may note r.Notes: it must work on each thing, have noted it before, or T3 must have shown no other lock of it.
 func (p *pod) mayNote(r Receipt) bool {
 	return !slices.ContainsFunc(r.Notes, func(x string) bool {
-		return !slices.Contains(r.Locks, x) || !p.confirmed(x) && !p.works[x] && !slices.Contains(p.replaced(r).Notes, x)
+		is := p.thing(x)
+		return !slices.Contains(r.Locks, x) || !is.confirmed() && !is.works && !slices.Contains(p.version(r.Tests).Notes, x)
 	})
 }

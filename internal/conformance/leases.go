@@ -27,20 +27,15 @@ func (c *Checker) needsOfLease(s Step, p *pod) []need {
 func (c *Checker) secures(s Step, p *pod) {
 	l := c.leases[s.Lease]
 	if l.holder != nil && (l.holder != p || s.At >= l.until) {
-		clear(l.holder.leased)
+		l.holder.releases(nil)
 	}
 	if p == nil {
 		delete(c.leases, s.Lease)
 		return
 	}
 	c.leases[s.Lease] = lease{p, s.Receipt.Locks, s.Until}
-	for x := range p.leased {
-		if !has(s.Receipt.Locks, x) {
-			delete(p.leased, x)
-		}
-	}
-	if s.Thing != "" { // no other Lease locks this slot
-		p.lease(s.Thing)
+	if p.releases(s.Receipt.Locks); s.Thing != "" { // no other Lease locks this slot
+		p.use(s.Thing).leased = true
 	}
 }
 
@@ -63,14 +58,14 @@ func (c *Checker) othersLease(p *pod, x string, at time.Duration) bool {
 	return false
 }
 
-func (p *pod) lease(x string) {
-	if p.leased == nil {
-		p.leased = map[string]bool{}
+// releases notes that the pod's Leases lock nothing outside of this list.
+func (p *pod) releases(list []string) {
+	for _, t := range p.things {
+		t.leased = t.leased && has(list, t.name)
 	}
-	p.leased[x] = true
 }
 
 // worksOn reports whether the pod works on something that a Lease locked before and no longer locks.
 func (p *pod) worksOn(before, now []string) bool {
-	return slices.ContainsFunc(before, func(x string) bool { return p.works[x] && !has(now, x) })
+	return slices.ContainsFunc(before, func(x string) bool { return p.thing(x).works && !has(now, x) })
 }

@@ -57,8 +57,7 @@ type seen struct {
 	process   string
 	processes []string
 	// wrote are the bytes of the receipts that idalloc has written.
-	wrote map[string]bool
-	works map[string]int64
+	wrote []string
 	// lost is the receipt that another writer replaced last, or of which it removed a lock, and lostAt the version of that change.
 	lost   string
 	lostAt int64
@@ -87,7 +86,7 @@ func (r *Recorder) Pod(pod *metav1.ObjectMeta, w Write) {
 	if now != known.words {
 		w.Patch.Version = w.Patch.Version || w.Patch.Text && known.words.receipt == "" // a receipt that locks nothing may come back
 		before, sent := known.words, w.By != Another && w.Patch.Receipt != "" && idOf(w.Patch.Receipt) == now.receipt
-		again := known.wrote[now.receipt] && len(ReceiptOf(pod).Locks) == 0 // another writer removed it, and then the request arrived once more
+		again := slices.Contains(known.wrote, now.receipt) && len(ReceiptOf(pod).Locks) == 0 // another writer removed it, and then the request arrived once more
 		if known.words = now; sent && !hidden(pod) && !again {
 			r.receipt(p, ReceiptOf(pod), w, w.By == Process && w.Process != known.process, version)
 		} else {
@@ -108,7 +107,7 @@ func (r *Recorder) of(uid string, gated bool) *pod {
 		if r.seen == nil {
 			r.seen = map[string]*seen{}
 		}
-		r.seen[uid] = &seen{wrote: map[string]bool{}}
+		r.seen[uid] = &seen{}
 	}
 	return r.pods[uid]
 }
@@ -122,15 +121,18 @@ func (r *Recorder) foreign(p *pod, next Receipt, before, now words, sent bool, v
 	}
 	next.ID += mark + strconv.FormatInt(version, 10)
 	s := Step{Do: Foreign, Pod: p.uid, Receipt: next, Version: version}
-	if known := r.seen[p.uid]; mark == comesBack || !covers(next.Locks, set(p.receipt.Locks)) {
+	if known := r.seen[p.uid]; mark == comesBack || !subset(p.receipt.Locks, next.Locks) {
 		known.lost, known.lostAt = bytesOf(p.receipt.ID), version
 	}
 	begins := !p.gated && mark == comesBack // Begin would notice
-	lost := slices.ContainsFunc(p.receipt.Locks, func(x string) bool { return p.confirmed(x) && (!has(next.Locks, x) || begins && !p.works[x]) })
+	lost := slices.ContainsFunc(p.receipt.Locks, func(x string) bool {
+		is := p.thing(x)
+		return is.confirmed() && (!has(next.Locks, x) || begins && !is.works)
+	})
 	if r.take(s); lost {
 		r.lost(p, s)
 	}
-	if mark == comesBack && r.seen[p.uid].wrote[now.receipt] {
+	if mark == comesBack && slices.Contains(r.seen[p.uid].wrote, now.receipt) {
 		r.expose(p, s, fmt.Errorf("%s of pod %s: %w: A3: it brings back no receipt of idalloc", Foreign, p.uid, ErrRefused))
 	}
 	if before.receipt != "" && (before.id != now.id || before.owner != now.owner) {
@@ -164,7 +166,9 @@ func (r *Recorder) receipt(p *pod, next Receipt, w Write, former bool, version i
 	case w.Patch.Text:
 		next.Tests = bytesOf(p.receipt.ID)
 	}
-	r.seen[p.uid].wrote[next.ID] = true
+	if known := r.seen[p.uid]; !slices.Contains(known.wrote, next.ID) {
+		known.wrote = append(known.wrote, next.ID)
+	}
 	do := T2
 	switch {
 	case w.By == Controller && next.Begun:
@@ -188,7 +192,7 @@ func (r *Recorder) id(p *pod, pod *metav1.ObjectMeta, by Author) {
 		ids = []string{Slot(pod.Namespace, assignment.OwnerLabelValue(owner.Owner), id)}
 	}
 	switch {
-	case !p.gated || len(ids) == 1 && p.ids[ids[0]]:
+	case !p.gated || len(ids) == 1 && slices.Contains(p.ids, ids[0]):
 	case by == Controller && len(ids) > 0:
 		r.take(Step{Do: Publish, Pod: p.uid, Thing: ids[0]})
 	default:
@@ -217,14 +221,14 @@ func (r *Recorder) Asks(uid, process string) {
 // Works records all that a pod works on at this moment, with its tokens.
 func (r *Recorder) Works(uid string, things map[string]int64, at time.Duration) {
 	p := r.of(uid, false)
-	known := r.seen[uid]
-	for _, x := range slices.Sorted(maps.Keys(known.works)) {
+	before := r.Working(uid)
+	for _, x := range slices.Sorted(maps.Keys(before)) {
 		if _, still := things[x]; !still {
 			r.take(Step{Do: Stop, Pod: uid, Thing: x, At: at})
 		}
 	}
 	for _, x := range slices.Sorted(maps.Keys(things)) {
-		if token, worked := known.works[x]; worked && token == things[x] {
+		if token, worked := before[x]; worked && token == things[x] {
 			continue
 		}
 		r.beside(p, x, things[x])
@@ -234,7 +238,6 @@ func (r *Recorder) Works(uid string, things map[string]int64, at time.Duration) 
 		}
 		r.take(Step{Do: do, Pod: uid, Thing: x, Token: things[x], At: at})
 	}
-	known.works = maps.Clone(things)
 }
 
 // beside reports other pods that work on the same thing as the pod when it begins.
@@ -280,7 +283,7 @@ func (r *Recorder) Resume(pod *metav1.ObjectMeta, works map[string]int64) {
 	r.seen[uid].words, r.seen[uid].id = wordsOf(pod), pod.Annotations[receipt.IDKey]
 	p.damaged = true
 	p.send(next)
-	p.last[next.ID] = true
+	p.answered(next.ID)
 	r.do(Step{Do: Arrives, Receipt: next, Stands: next, Version: versionOf(pod)}, p)
 	for _, x := range next.Locks {
 		if next.Begun || slices.Contains(next.Notes, x) {
@@ -291,7 +294,6 @@ func (r *Recorder) Resume(pod *metav1.ObjectMeta, works map[string]int64) {
 		r.beside(p, x, works[x])
 		r.do(Step{Do: Work, Thing: x, Token: works[x]}, p)
 	}
-	r.seen[uid].works = works
 }
 
 // Locked returns what the receipt of a pod locks.
@@ -304,10 +306,17 @@ func (r *Recorder) Locked(uid string) []string {
 
 // Working returns what a pod works on, with its tokens.
 func (r *Recorder) Working(uid string) map[string]int64 {
-	if known := r.seen[uid]; known != nil {
-		return known.works
+	p := r.pods[uid]
+	if p == nil {
+		return nil
 	}
-	return nil
+	works := map[string]int64{}
+	for _, t := range p.things {
+		if t.works {
+			works[t.name] = t.had
+		}
+	}
+	return works
 }
 
 // Others returns the UIDs of the other pods that lock, or work on, the things of a step.

@@ -26,23 +26,6 @@ func has(list []string, x string) bool {
 	return all != "" && slices.Contains(list, all)
 }
 
-func set(list []string) map[string]bool {
-	out := map[string]bool{}
-	for _, x := range list {
-		out[x] = true
-	}
-	return out
-}
-
-func covers(list []string, all map[string]bool) bool {
-	for x := range all {
-		if !has(list, x) {
-			return false
-		}
-	}
-	return true
-}
-
 func subset(some, of []string) bool {
 	return !slices.ContainsFunc(some, func(x string) bool { return !has(of, x) })
 }

@@ -118,7 +118,7 @@ func (o *Observer) Pod(pod *metav1.ObjectMeta, by *conformance.Write, first bool
 	before := o.recorder.Locked(uid)
 	works := worksOf(pod, o.recorder.Working(uid))
 	if now := conformance.ReceiptOf(pod); w.By == conformance.Process {
-		kept := maps.Clone(o.recorder.Working(uid))
+		kept := o.recorder.Working(uid)
 		maps.DeleteFunc(kept, func(x string, _ int64) bool { return !slices.Contains(now.Locks, x) })
 		o.recorder.Works(uid, kept, w.At)
 	}
