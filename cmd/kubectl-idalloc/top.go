@@ -92,13 +92,21 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		defer news.Close()
 		changed = news.Changed
 	}
-	tick := t.clock.NewTicker(t.interval)
-	defer tick.Stop()
-	for {
+	return t.repeat(ctx, changed, func() error {
 		scenes, err := look(ctx, s, namespace, t.selector, named)
 		if err == nil {
 			err = show(t.clock.Now(), scenes)
 		}
+		return err
+	})
+}
+
+// repeat shows the state after each change and after each interval, until ctx ends.
+func (t *topper) repeat(ctx context.Context, changed <-chan struct{}, show func() error) error {
+	tick := t.clock.NewTicker(t.interval)
+	defer tick.Stop()
+	for {
+		err := show()
 		if ctx.Err() != nil {
 			return nil // a signal ends the command; that is no error
 		}

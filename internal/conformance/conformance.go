@@ -98,39 +98,6 @@ type told struct {
 	pod   string
 }
 
-type pod struct {
-	uid     string
-	receipt Receipt
-	// versions holds all receipts of the pod, sent or not. things holds what it has locked or worked on.
-	versions []*version
-	things   []*thing
-	// ids are the things that its annotations name.
-	ids         []string
-	gated, gone bool
-	// exposed: an assumption was broken for the pod, and it has written nothing since. damaged: an assumption was broken for it at some time.
-	exposed, damaged bool
-}
-
-// version is one of a pod's receipts. stood: it stood on the pod. sent: it was sent. last: the process sent it last.
-type version struct {
-	Receipt
-
-	stood, sent, last bool
-}
-
-// thing is what a pod has to do with a slot or a partition.
-type thing struct {
-	name string
-	// unbroken names the receipts that have stood since the pod locked the thing, and shown those for which T3 showed no other lock.
-	unbroken, shown []string
-	// leased: a T3 showed no other Lease.
-	leased, works bool
-	// since is the version since which the pod has locked the thing, until the newest one that T3 showed, and token the one used under that lock.
-	since, until, token int64
-	// had is the token of the pod's last work on it.
-	had int64
-}
-
 // need is a condition of a step.
 type need struct {
 	name string
@@ -193,16 +160,24 @@ func (c *Checker) needs(s Step, p *pod) []need {
 		}
 	case End:
 		return []need{{"A2: after its work", p.worksWithin(nil) || p.receipt.Strict}}
-	case Container:
-		return append(c.grows(s, p), alive, need{"it reads what Begin wrote", p.gated && slices.Contains(p.ids, x)})
-	case Publish:
-		return []need{alive, {"it has begun", p.receipt.Begun}, {"its thing", x == "" || has(p.receipt.Locks, x)}}
-	case ForeignID:
-		return []need{{"A3: an id that is not the pod's", !slices.ContainsFunc(s.IDs, func(x string) bool { return !slices.Contains(p.ids, x) })}}
 	case Stop, Restart, Secure:
 		return nil
+	case Container, Publish, ForeignID:
+		return c.needsOfID(s, p)
 	}
 	return []need{{"a known step", false}}
+}
+
+// needsOfID returns the conditions for reading or writing the id of a gated pod.
+func (c *Checker) needsOfID(s Step, p *pod) []need {
+	alive := need{"a pod", !p.gone}
+	if s.Do == Container {
+		return append(c.grows(s, p), alive, need{"it reads what Begin wrote", p.gated && slices.Contains(p.ids, s.Thing)})
+	}
+	if s.Do == Publish {
+		return []need{alive, {"it has begun", p.receipt.Begun}, {"its thing", s.Thing == "" || has(p.receipt.Locks, s.Thing)}}
+	}
+	return []need{{"A3: an id that is not the pod's", !slices.ContainsFunc(s.IDs, func(x string) bool { return !slices.Contains(p.ids, x) })}}
 }
 
 // needsOfSend returns the conditions for sending a receipt.
@@ -281,21 +256,11 @@ func (c *Checker) do(s Step, p *pod) {
 	case Foreign:
 		c.stands(s.Receipt, p, s.Version)
 	case T3:
-		is := p.use(s.Thing)
-		is.until = max(is.until, s.Version)
-		if showed := cmp.Or(s.Showed, p.receipt.ID); !is.isShown(showed) {
-			is.shown = append(is.shown, showed)
-		}
+		p.use(s.Thing).show(cmp.Or(s.Showed, p.receipt.ID), s.Version)
 	case ShowsLeases:
 		p.use(s.Thing).leased = true
 	case Work, Container:
-		is := p.use(s.Thing)
-		if !is.works {
-			is.works, c.work[s.Thing] = true, append(c.work[s.Thing], p)
-		}
-		if is.token, is.had = s.Token, s.Token; s.Token > c.tokens[s.Thing].token {
-			c.tokens[s.Thing] = told{s.Token, p.uid}
-		}
+		c.works(s, p)
 	case Stop:
 		p.use(s.Thing).works = false
 		without(c.work, s.Thing, p)
@@ -310,6 +275,17 @@ func (c *Checker) do(s Step, p *pod) {
 		p.ids = s.IDs
 	case Secure:
 		c.secures(s, p)
+	}
+}
+
+// works records that the pod works on a thing with a token.
+func (c *Checker) works(s Step, p *pod) {
+	is := p.use(s.Thing)
+	if !is.works {
+		is.works, c.work[s.Thing] = true, append(c.work[s.Thing], p)
+	}
+	if is.token, is.had = s.Token, s.Token; s.Token > c.tokens[s.Thing].token {
+		c.tokens[s.Thing] = told{s.Token, p.uid}
 	}
 }
 
@@ -343,86 +319,4 @@ func (c *Checker) stands(r Receipt, p *pod, version int64) {
 func (c *Checker) othersLock(p *pod, x string) bool {
 	locks := func(q *pod) bool { return q != p && (!p.receipt.Strict || !q.receipt.Strict) }
 	return slices.ContainsFunc(c.lock[x], locks) || slices.ContainsFunc(c.lock[every(x)], locks)
-}
-
-func (p *pod) send(r Receipt) {
-	is := p.of(r)
-	is.Receipt, is.sent = r, true
-}
-
-// version returns the receipt of this name, or an empty one.
-func (p *pod) version(id string) version {
-	for _, v := range p.versions {
-		if v.ID == id {
-			return *v
-		}
-	}
-	return version{}
-}
-
-// of returns the version for this receipt. It adds the version if it is new.
-func (p *pod) of(r Receipt) *version {
-	for _, v := range p.versions {
-		if v.ID == r.ID {
-			return v
-		}
-	}
-	v := &version{Receipt: r}
-	p.versions = append(p.versions, v)
-	return v
-}
-
-// answered records that the process acts on the answer to this write alone. If id is empty, it acts on none.
-func (p *pod) answered(id string) {
-	for _, v := range p.versions {
-		v.last = v.ID == id
-	}
-}
-
-// thing returns what the pod has to do with a thing.
-func (p *pod) thing(x string) thing {
-	for _, is := range p.things {
-		if is.name == x {
-			return *is
-		}
-	}
-	return thing{}
-}
-
-// use is as thing, but the result may be changed.
-func (p *pod) use(x string) *thing {
-	for _, is := range p.things {
-		if is.name == x {
-			return is
-		}
-	}
-	is := &thing{name: x}
-	p.things = append(p.things, is)
-	return is
-}
-
-func (t thing) isUnbroken(receipt string) bool { return slices.Contains(t.unbroken, receipt) }
-
-func (t thing) isShown(receipt string) bool { return slices.Contains(t.shown, receipt) }
-
-// confirmed reports whether T3 showed no other lock of the thing, and the pod has locked it ever since.
-func (t thing) confirmed() bool { return slices.ContainsFunc(t.unbroken, t.isShown) }
-
-// worksWithin reports whether the list locks all that the pod works on.
-func (p *pod) worksWithin(list []string) bool {
-	return !slices.ContainsFunc(p.things, func(t *thing) bool { return t.works && !has(list, t.name) })
-}
-
-// isNew reports whether this receipt was never sent and never stood on the pod.
-func (p *pod) isNew(id string) bool {
-	v := p.version(id)
-	return !v.sent && !v.stood
-}
-
-// mayNote reports whether the pod may note r.Notes: it must work on each thing, have noted it before, or T3 must have shown no other lock of it.
-func (p *pod) mayNote(r Receipt) bool {
-	return !slices.ContainsFunc(r.Notes, func(x string) bool {
-		is := p.thing(x)
-		return !slices.Contains(r.Locks, x) || !is.confirmed() && !is.works && !slices.Contains(p.version(r.Tests).Notes, x)
-	})
 }

@@ -20,21 +20,10 @@ type List struct {
 
 // Listed records an answer to a list. It is a T3 of all things on which it shows only one lock.
 func (r *Recorder) Listed(l List) {
-	locks := map[string][]Receipt{}
 	if l.By != "" {
 		r.Asks(l.By, l.Process)
 	}
-	receipts := map[*metav1.ObjectMeta]Receipt{}
-	for _, pod := range l.Pods {
-		if p := r.pods[string(pod.UID)]; p == nil || p.gone {
-			continue
-		}
-		is := ReceiptOf(pod)
-		receipts[pod] = is
-		for _, x := range is.Locks {
-			locks[x] = append(locks[x], is)
-		}
-	}
+	receipts, locks := r.receipts(l.Pods)
 	for _, pod := range l.Pods {
 		is, uid := receipts[pod], string(pod.UID)
 		if r.pods[uid] == nil || l.By != "" && l.By != uid {
@@ -44,8 +33,8 @@ func (r *Recorder) Listed(l List) {
 		if bytesOf(id) != is.ID {
 			id = is.ID
 		}
+		others := func(other Receipt) bool { return other.Pod != uid && (!other.Strict || !is.Strict) }
 		for _, x := range is.Locks {
-			others := func(other Receipt) bool { return other.Pod != uid && (!other.Strict || !is.Strict) }
 			if l.Slots && every(x) != "" || !l.Newest && slices.ContainsFunc(slices.Concat(locks[x], locks[every(x)]), others) {
 				continue
 			}
@@ -56,6 +45,22 @@ func (r *Recorder) Listed(l List) {
 			}
 		}
 	}
+}
+
+// receipts returns the receipts of live pods, and those that lock each thing.
+func (r *Recorder) receipts(pods []*metav1.ObjectMeta) (of map[*metav1.ObjectMeta]Receipt, locks map[string][]Receipt) {
+	of, locks = map[*metav1.ObjectMeta]Receipt{}, map[string][]Receipt{}
+	for _, pod := range pods {
+		if p := r.pods[string(pod.UID)]; p == nil || p.gone {
+			continue
+		}
+		is := ReceiptOf(pod)
+		of[pod] = is
+		for _, x := range is.Locks {
+			locks[x] = append(locks[x], is)
+		}
+	}
+	return of, locks
 }
 
 // ListedLeases records that a process of a pod got a list of Leases.

@@ -81,12 +81,7 @@ func For(ref kinds.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 	marked := o.agent() == (assign == inject.ByAgent)
 	switch {
 	case o.AccountOnly || runs(template):
-		if own != account {
-			p.Notes = append(p.Notes, fmt.Sprintf("let the pods run as this account: set serviceAccountName: %s in the pod template", account))
-		}
-		if !marked {
-			p.Notes = append(p.Notes, planners(o))
-		}
+		p.Notes = append(p.Notes, changes(own, account, marked, o)...)
 	case labels[inject.Label] == "true" && cmp.Or(own, asked) != "" && marked:
 	case ref.Is(kinds.Job):
 		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s and annotation %s: %s in its template", asks(o), inject.AccountKey, account))
@@ -96,6 +91,17 @@ func For(ref kinds.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		}
 	}
 	return p, nil
+}
+
+// changes returns what to change in a pod template that this command leaves alone.
+func changes(own, account string, marked bool, o Options) (notes []string) {
+	if own != account {
+		notes = append(notes, fmt.Sprintf("let the pods run as this account: set serviceAccountName: %s in the pod template", account))
+	}
+	if !marked {
+		notes = append(notes, planners(o))
+	}
+	return notes
 }
 
 // planners returns what to change in the pod template, so that those plan that the options name.

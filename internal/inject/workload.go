@@ -21,13 +21,7 @@ type workload struct {
 // nothing. An error means that the workload asks for something that it cannot have.
 func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 	kind := value(object, "kind")
-	w = workload{name: kind + "/" + value(object, "metadata", "name"), object: object, template: descend(object, "spec", "template")}
-	switch kind {
-	case "Pod":
-		w.template = object
-	case "CronJob":
-		w.template = descend(object, "spec", "jobTemplate", "spec", "template")
-	}
+	w = workload{name: kind + "/" + value(object, "metadata", "name"), object: object, template: templateOf(object, kind)}
 	if w.template == nil || w.template.Kind != yaml.MappingNode {
 		return w, "", nil
 	}
@@ -50,6 +44,17 @@ func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 		return w, by, refuseAssigned(kind)
 	}
 	return w, by, refuse(value(object, "apiVersion"), kind)
+}
+
+// templateOf returns the pod template of an object, or nil if it has none. That of a Pod is the Pod itself.
+func templateOf(object *yaml.Node, kind string) *yaml.Node {
+	switch kind {
+	case "Pod":
+		return object
+	case "CronJob":
+		return descend(object, "spec", "jobTemplate", "spec", "template")
+	}
+	return descend(object, "spec", "template")
 }
 
 // marked reports whether the template has one of the labels, with any value.

@@ -112,8 +112,15 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 	if err != nil {
 		return err
 	}
+	if waits := s.backlogs(r, starts, committed); waits > 0 && !commits(committed) {
+		return fmt.Errorf("group %s does not exist, or has committed nothing yet, so nothing says what waits: is --kafka-group right?", s.Group)
+	}
+	return nil
+}
+
+// backlogs sets how much the group has not committed of each partition, and returns the sum.
+func (s Source) backlogs(r *monitor.Reading, starts kadm.ListedOffsets, committed kadm.OffsetResponses) (waits float64) {
 	r.Backlogs = map[int]float64{}
-	waits := 0.0
 	for p, end := range r.Values {
 		from, known := starts.Lookup(s.Topic, int32(p)) //nolint:gosec // it was one
 		at, has := committed.Lookup(s.Topic, int32(p))  //nolint:gosec // as above
@@ -130,10 +137,7 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 		r.Backlogs[p] = max(0, end-first)
 		waits += r.Backlogs[p]
 	}
-	if waits > 0 && !commits(committed) {
-		return fmt.Errorf("group %s does not exist, or has committed nothing yet, so nothing says what waits: is --kafka-group right?", s.Group)
-	}
-	return nil
+	return waits
 }
 
 // commits reports whether a group has committed offsets of any topic.
