@@ -7,7 +7,7 @@ func (v *view) confirm(p *pod) {
 	lock, shown := v.byPod[p.Name]
 	switch {
 	case p.Terminating:
-	case !p.begun && (p.id >= v.w.Owner.Count || !p.canTake() || v.under(p) != v.space || p.Refused && v.spare() < 0 || p.FirstNumber > 0 && p.machine() == 0):
+	case !p.begun && v.unfit(p):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.Hidden: // T3 would never show it
 		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Under: v.space.String(), Number: p.machine()})
@@ -24,6 +24,12 @@ func (v *view) confirm(p *pod) {
 		words, token := v.published(p, lock.Version)
 		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, ID: p.id, Under: v.under(p).String(), Token: token, Number: p.machine(), Gated: p.Gated && !p.begun, Published: words})
 	}
+}
+
+// unfit reports whether a pod that has not begun should not begin with its lock: the slot or the owner has changed, the pod's writes are refused while slots are
+// scarce, or it lacks its machine number.
+func (v *view) unfit(p *pod) bool {
+	return p.id >= v.w.Owner.Count || !p.canTake() || v.under(p) != v.space || p.Refused && v.spare() < 0 || p.FirstNumber > 0 && p.machine() == 0
 }
 
 // confirms asks for T3 of the pod's lock. Locks of the same slot are found by label, but locks of the same partitions are not.
