@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/idalloc/idalloc/controller/internal/decision"
 	"github.com/idalloc/idalloc/pkg/allocator/invariant"
@@ -32,8 +33,12 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 	for _, name := range d.Withdraw {
 		all = append(all, p.swap(name, stepWithdraw, "", receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()}))
 	}
+	var shows shown
+	if len(d.Begin) > 0 {
+		shows = shownBy(p.world.Locks)
+	}
 	for _, b := range d.Begin {
-		invariant.Must(p.confirms(b), "a program begins only under a lock that T3 showed, and that of no other pod")
+		invariant.Must(shows.confirms(b, p.metas[b.Pod].Annotations[receipt.Key]), "a program begins only under a lock that T3 showed, and that of no other pod")
 		all = append(all, write{pod: b.Pod, step: stepBegin, do: func(ctx context.Context, pod *podMeta) (*podMeta, error) {
 			next := receipt.Receipt{
 				UID: string(pod.UID), Owner: b.Under, State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Token: b.Token, Number: b.Number, Write: receipt.Draw(),
@@ -49,17 +54,33 @@ func (p *pass) lock(ctx context.Context, d decision.Decision) error {
 	return nil
 }
 
-// confirms reports whether T3 showed the lock that the pod has, and no other lock of its slot or its number.
-func (p *pass) confirms(b decision.Begin) (shown bool) {
-	for _, l := range p.world.Locks {
-		switch {
-		case l.Pod == b.Pod:
-			shown = l.Text == p.metas[b.Pod].Annotations[receipt.Key]
-		case l.Receipt.LocksSlot(b.ID), l.Runs == b.ID, b.Gated && (l.Receipt.LocksNumber(b.Number) || b.Number > 0 && l.Number == b.Number):
-			return false
+// shown is what T3 showed: the receipts by pod, and which pods lock each slot or machine number, or run under it.
+type shown struct {
+	receipts       map[string]string
+	slots, numbers map[int][]string
+}
+
+func shownBy(locks []decision.Lock) shown {
+	s := shown{make(map[string]string, len(locks)), make(map[int][]string, len(locks)), map[int][]string{}}
+	for i := range locks {
+		l := &locks[i]
+		s.receipts[l.Pod] = l.Text
+		for _, id := range [...]int{l.Receipt.Slot(), l.Runs} {
+			s.slots[id] = append(s.slots[id], l.Pod)
+		}
+		if s.numbers[l.Number] = append(s.numbers[l.Number], l.Pod); l.Receipt.Locked() {
+			s.numbers[l.Receipt.Number] = append(s.numbers[l.Receipt.Number], l.Pod)
 		}
 	}
-	return shown
+	return s
+}
+
+// confirms reports whether T3 showed the pod's receipt, and no other lock of its slot or its number.
+func (s shown) confirms(b decision.Begin, receipt string) bool {
+	another := func(pod string) bool { return pod != b.Pod }
+	text, has := s.receipts[b.Pod]
+	return has && text == receipt && !slices.ContainsFunc(s.slots[b.ID], another) &&
+		(!b.Gated || b.Number == 0 || !slices.ContainsFunc(s.numbers[b.Number], another))
 }
 
 // say writes the new count and other changes on running pods, and proposals for agents. Whatever these write in response counts as news.
