@@ -1,6 +1,8 @@
 package work
 
 import (
+	"slices"
+
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/invariant"
@@ -49,6 +51,17 @@ func grows(was, next identity.Identity) bool {
 	return next.Assigned() && (!was.Assigned() || was.ID != next.ID || !next.Partitions.Owned().Subset(was.Partitions.Owned()))
 }
 
+// falls reports whether the token of something that an identity keeps is lower than in the identity before. Programs fence by tokens, so nobody would accept it.
+func falls(was, next identity.Identity) bool {
+	if !was.Assigned() || !next.Assigned() {
+		return false
+	}
+	kept := next.Partitions.Shares()
+	return was.ID == next.ID && next.Token < was.Token || slices.ContainsFunc(was.Partitions.Shares(), func(s identity.Share) bool {
+		return slices.ContainsFunc(kept, func(n identity.Share) bool { return n.Token < s.Token && !n.Set.Intersect(s.Set).Empty() })
+	})
+}
+
 // Publish publishes the identity with this state, if it has changed.
 func (w *Work) Publish(state identity.State, t duty.LockState, c Claim) {
 	next := w.shown.Without(state)
@@ -73,6 +86,7 @@ func (w *Work) Publish(state identity.State, t duty.LockState, c Claim) {
 	}
 	locked := t.Lock.Share.ID == next.ID && next.Partitions.Owned().Subset(t.Lock.Share.Partitions)
 	invariant.Must(!grows(w.shown, next) || w.confirmed && w.token > 0 && locked, "an id or a partition is published only while it is locked and confirmed")
+	invariant.Must(!w.published || !falls(w.shown, next), "the token of an id or a partition never falls while a process keeps it")
 	w.o.Tell(event.Published{From: w.shown, To: next})
 	w.shown, w.published = next, true
 	w.o.Publish(next)
